@@ -1,0 +1,43 @@
+"""Support vector machines with any slack norm, and a certificate on every fit.
+
+Names are loaded when they are first used (PEP 562), so ``import anynorm`` is as cheap as an
+empty module: neither scikit-learn nor Numba is imported before an estimator is asked for.
+
+Examples
+--------
+>>> from anynorm import LinearSVC
+>>> from anynorm.datasets import make_relevant
+>>> X, y = make_relevant(n_relevant=4, random_state=0)
+>>> model = LinearSVC(C=0.1).fit(X, y)
+>>> model.certificate_.gap <= 1e-4
+True
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from anynorm import datasets, losses, norms
+    from anynorm.estimators.linear_svc import LinearSVC
+
+__version__ = "0.1.0.dev0"
+
+__all__ = ["LinearSVC", "__version__", "datasets", "losses", "norms"]
+
+_SUBMODULES = frozenset({"datasets", "losses", "norms"})
+_HOME = {"LinearSVC": "anynorm.estimators.linear_svc"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name at its first use and keep it."""
+    if name in _SUBMODULES:
+        return importlib.import_module(f"anynorm.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'anynorm' has no attribute {name!r}; it has {__all__}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
