@@ -1,0 +1,58 @@
+# Every target makes the virtual environment it needs (.venv) and can be run again at any time.
+#
+#   make demo          fit on data that come with scikit-learn, print the certificate, write demo.png
+#   make test          the test suite
+#   make lint          ruff and mypy
+#   make docs          the documentation, into docs/_build/html
+#   make bench-linear  LinearSVC against its peers at equal certified accuracy
+#   make clean         remove everything that the targets above made
+#
+# make PYTHON=/path/to/python3.12 demo    uses that interpreter for a new environment
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test lint docs bench-linear clean
+
+BIN := .venv/bin
+ROOT := $(CURDIR)
+
+# Numba's cache does not see changes in functions of other files: one folder per state of src/.
+SOURCES := $(shell find src -name '*.py' -exec cksum {} + | LC_ALL=C sort | cksum | cut -d' ' -f1)
+export NUMBA_CACHE_DIR ?= $(ROOT)/.cache/numba-$(SOURCES)
+export MPLCONFIGDIR ?= $(ROOT)/.cache/matplotlib
+export MPLBACKEND ?= Agg
+export PYTHON
+
+# The papers' data sets, where they lie beside the checkout.
+ifneq ($(wildcard ../shared/data),)
+export ANYNORM_DATA ?= $(abspath ../shared/data)
+endif
+
+help:
+	@sed -n 's/^#   \(make .*\)/\1/p' Makefile
+
+demo:
+	@sh tools/environment.sh plot
+	@$(BIN)/python -m anynorm.demo --output demo.png
+
+test:
+	@sh tools/environment.sh test
+	$(BIN)/python -m pytest -n 2 $(ARGS)
+
+lint:
+	@sh tools/environment.sh lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs:
+	@sh tools/environment.sh docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+bench-linear:
+	@sh tools/environment.sh bench
+	$(BIN)/python -m benchmarks.linear $(ARGS)
+
+clean:
+	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/api/generated demo.png
+	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
