@@ -1,0 +1,300 @@
+"""Kernels as block evaluators: rows against rows, never the whole matrix unless it was given.
+
+    linear        x'z
+    rbf           exp(-gamma ||x - z||^2)
+    poly          (gamma x'z + coef0)^degree
+    precomputed   the matrix K itself
+    callable      kernel(A, B) -> the matrix of all pairs
+
+Blocks are evaluated in float64 whatever the storage of X, so that a certificate does not
+inherit the rounding of a solver that worked in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+Kernel = Callable[[Any, Any], ArrayLike]
+
+_BLOCK_ENTRIES = 1 << 21
+_SYMMETRY = 1e-8
+_PROBED_ROWS = 32
+
+
+class Gram:
+    """The kernel matrix of the rows of X, evaluated block by block.
+
+    Make one with `Gram.linear`, `Gram.rbf`, `Gram.poly`, `Gram.precomputed` or
+    `Gram.from_callable`, or by name with `make_gram`.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    X : matrix or None
+        The rows; None for a precomputed kernel.
+    psd : bool or None
+        True and False where it is known whether the kernel is positive semidefinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.gram import Gram
+    >>> gram = Gram.linear(np.array([[1.0, 0.0], [1.0, 2.0]]))
+    >>> gram.block([0, 1], [1])
+    array([[1.],
+           [5.]])
+    >>> gram.matvec(np.array([1.0, 1.0]))
+    array([2., 6.])
+    """
+
+    def __init__(self, pairs: Kernel, X: Any, n: int, psd: bool | None, name: str):
+        self._pairs = pairs
+        self._points = X
+        self.X = None if name == "precomputed" else X
+        self.n = n
+        self.psd = psd
+        self.name = name
+
+    @classmethod
+    def linear(cls, X: Any) -> Gram:
+        """Return the kernel x'z."""
+        return cls(_products, X, X.shape[0], True, "linear")
+
+    @classmethod
+    def rbf(cls, X: Any, gamma: str | float = "scale") -> Gram:
+        """Return the kernel ``exp(-gamma ||x - z||^2)``."""
+        value = resolve_gamma(gamma, X)
+        origin = None if sp.issparse(X) else np.asarray(X).mean(axis=0, dtype=np.float64)
+
+        def pairs(A: Any, B: Any) -> Array:
+            return np.exp(-value * _squared_distances(A, B, origin))
+
+        return cls(pairs, X, X.shape[0], True, "rbf")
+
+    @classmethod
+    def poly(
+        cls, X: Any, gamma: str | float = "scale", degree: float = 3, coef0: float = 0.0
+    ) -> Gram:
+        """Return the kernel ``(gamma x'z + coef0)^degree``."""
+        value = resolve_gamma(gamma, X)
+
+        def pairs(A: Any, B: Any) -> Array:
+            return np.asarray((value * _products(A, B) + coef0) ** degree)
+
+        known = True if coef0 >= 0 and float(degree).is_integer() and degree >= 0 else None
+        return cls(pairs, X, X.shape[0], known, "poly")
+
+    @classmethod
+    def precomputed(cls, K: ArrayLike) -> Gram:
+        """Return the kernel whose matrix is K, after checking that K is symmetric and finite."""
+        K = np.asarray(K)
+        if K.ndim != 2 or K.shape[0] != K.shape[1]:
+            raise ValueError(f"a precomputed kernel must be a square matrix; got shape {K.shape}")
+        gram = cls(lambda A, B: K[np.ix_(A, B)], np.arange(len(K)), len(K), None, "precomputed")
+        for rows in gram.row_blocks():
+            _check_symmetric(gram.block(rows, slice(None)), np.asarray(K[:, rows]).T)
+        return gram
+
+    @classmethod
+    def from_callable(cls, kernel: Kernel, X: Any, psd: bool | None = None) -> Gram:
+        """Return the kernel of a function of two sets of rows, after a check on a few rows."""
+        gram = cls(kernel, X, X.shape[0], psd, "callable")
+        few = np.unique(np.linspace(0, gram.n - 1, min(gram.n, _PROBED_ROWS)).astype(int))
+        half = len(few) // 2
+        if half:
+            _check_symmetric(gram.block(few[:half], few[half:]), gram.block(few[half:], few[:half]).T)
+        return gram
+
+    def block(self, rows: Any, cols: Any) -> Array:
+        """Return K[rows, cols] in float64; rows and cols are indices or slices."""
+        return self._evaluated(_take(self._points, rows), _take(self._points, cols))
+
+    def row_blocks(self, width: int | None = None) -> Iterator[slice]:
+        """Slices of rows whose blocks against `width` columns (all by default) stay small."""
+        step = max(1, _BLOCK_ENTRIES // max(width or self.n, 1))
+        for start in range(0, self.n, step):
+            yield slice(start, min(start + step, self.n))
+
+    def diagonal(self) -> Array:
+        """Return the diagonal of K."""
+        if self.name == "linear":
+            return _squared_lengths(self._points)
+        if self.name == "rbf":
+            return np.ones(self.n)
+        step = 64
+        parts = [
+            np.diagonal(self.block(slice(i, i + step), slice(i, i + step)))
+            for i in range(0, self.n, step)
+        ]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def matvec(self, beta: ArrayLike) -> Array:
+        """Return K @ beta, only through the columns where beta is not zero."""
+        beta = np.asarray(beta, dtype=np.float64)
+        used = np.flatnonzero(beta)
+        out = np.zeros(self.n)
+        if len(used):
+            columns = _take(self._points, used)
+            for rows in self.row_blocks(len(used)):
+                out[rows] = self._evaluated(_take(self._points, rows), columns) @ beta[used]
+        return out
+
+    def cross(self, X_new: Any, cols: Any = slice(None)) -> Array:
+        """Return the kernel of new rows against the rows `cols` of X.
+
+        For a precomputed kernel X_new is that matrix itself, new rows by rows of X.
+        """
+        if self.name == "precomputed":
+            K = np.asarray(X_new)
+            if K.ndim != 2 or K.shape[1] != self.n:
+                raise ValueError(
+                    f"a precomputed kernel of new rows must have {self.n} columns, one for each "
+                    f"row it was fitted on; got shape {K.shape}"
+                )
+            return _finite(np.asarray(K[:, cols], dtype=np.float64))
+        return self._evaluated(X_new, _take(self._points, cols))
+
+    def predict(self, X_new: Any, beta: ArrayLike) -> Array:
+        """Return f at new rows, ``cross(X_new) @ beta``, block by block."""
+        beta = np.asarray(beta, dtype=np.float64)
+        used = np.flatnonzero(beta)
+        out = np.zeros(X_new.shape[0])
+        step = max(1, _BLOCK_ENTRIES // max(len(used), 1))
+        for start in range(0, len(out) if len(used) else 0, step):
+            out[start : start + step] = self.cross(X_new[start : start + step], used) @ beta[used]
+        return out
+
+    def is_psd(self, max_rows: int = 2000) -> bool | None:
+        """Whether K is positive semidefinite up to rounding, by its eigenvalues.
+
+        None where that is not known beforehand and there are more than max_rows rows.
+        """
+        if self.psd is not None or self.n > max_rows:
+            return self.psd
+        K = self.block(slice(None), slice(None))
+        spectrum = np.linalg.eigvalsh((K + K.T) / 2)
+        return bool(spectrum[0] >= -1e-10 * max(spectrum[-1], 0.0)) if self.n else True
+
+    def _evaluated(self, A: Any, B: Any) -> Array:
+        shape = (np.shape(A)[0], np.shape(B)[0])
+        try:
+            values = np.asarray(self._pairs(A, B), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"the {self.name} kernel could not be evaluated: {error}") from error
+        if values.shape != shape:
+            raise ValueError(
+                f"the {self.name} kernel must return one number for each pair, a matrix of shape "
+                f"{shape}; got shape {values.shape}"
+            )
+        return _finite(values)
+
+
+def make_gram(
+    X: Any,
+    kernel: str | Kernel = "rbf",
+    *,
+    gamma: str | float = "scale",
+    degree: float = 3,
+    coef0: float = 0.0,
+) -> Gram:
+    """Return the kernel matrix of X by the kernel's name, or by a function of two sets of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.gram import make_gram
+    >>> make_gram(np.eye(2), "poly", gamma=1.0, degree=2, coef0=1.0).block([0], [0, 1])
+    array([[4., 1.]])
+    """
+    if callable(kernel):
+        return Gram.from_callable(kernel, X)
+    if kernel == "linear":
+        return Gram.linear(X)
+    if kernel == "rbf":
+        return Gram.rbf(X, gamma)
+    if kernel == "poly":
+        return Gram.poly(X, gamma, degree, coef0)
+    if kernel == "precomputed":
+        return Gram.precomputed(X)
+    raise ValueError(
+        "kernel must be 'linear', 'rbf', 'poly', 'precomputed' or a function of two sets of rows; "
+        f"got {kernel!r}"
+    )
+
+
+def resolve_gamma(gamma: str | float, X: Any) -> float:
+    """Return gamma as a number: "scale" is 1 / (p Var(X)), "auto" is 1 / p.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.gram import resolve_gamma
+    >>> resolve_gamma("scale", np.array([[0.0, 2.0], [2.0, 0.0]]))
+    0.5
+    """
+    if gamma == "auto":
+        return 1.0 / X.shape[1]
+    if gamma == "scale":
+        variance = _variance(X)
+        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+    if isinstance(gamma, str) or not 0 <= gamma < np.inf:
+        raise ValueError(f"gamma must be 'scale', 'auto' or a number of at least 0; got {gamma!r}")
+    return float(gamma)
+
+
+def _variance(X: Any) -> float:
+    """The variance of all entries, zeros of a sparse X included."""
+    if not sp.issparse(X):
+        return float(np.var(X, dtype=np.float64))
+    size = X.shape[0] * X.shape[1]
+    mean = float(X.data.sum(dtype=np.float64)) / size
+    stored = float(np.square(X.data.astype(np.float64) - mean).sum())
+    return (stored + (size - X.nnz) * mean**2) / size
+
+
+def _take(X: Any, rows: Any) -> Any:
+    if sp.issparse(X) and X.format == "csc":
+        X = X.tocsr()
+    return X[rows]
+
+
+def _products(A: Any, B: Any) -> Array:
+    A, B = A.astype(np.float64, copy=False), B.astype(np.float64, copy=False)
+    product = A @ B.T
+    return np.asarray(product.toarray() if sp.issparse(product) else product)
+
+
+def _squared_lengths(X: Any) -> Array:
+    if sp.issparse(X):
+        X = X.astype(np.float64)
+        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
+
+
+def _squared_distances(A: Any, B: Any, origin: Array | None) -> Array:
+    """||a - b||^2 for all pairs, around the origin given (less rounding than around 0)."""
+    if origin is not None:
+        A, B = np.asarray(A) - origin, np.asarray(B) - origin
+    distances = -2.0 * _products(A, B)
+    distances += _squared_lengths(A)[:, None]
+    distances += _squared_lengths(B)[None, :]
+    return np.maximum(distances, 0.0, out=distances)
+
+
+def _finite(values: Array) -> Array:
+    if not np.all(np.isfinite(values)):
+        raise ValueError("the kernel has NaN or infinite values; check the data and the kernel")
+    return values
+
+
+def _check_symmetric(block: Array, mirrored: Array) -> None:
+    size = max(float(np.abs(block).max(initial=0.0)), 1e-300)
+    if float(np.abs(block - mirrored).max(initial=0.0)) > _SYMMETRY * size:
+        raise ValueError("the kernel is not symmetric: k(x, z) and k(z, x) differ")
