@@ -1,0 +1,1 @@
+"""Ours against peers at equal certified accuracy: one command, ratios out."""

@@ -1,0 +1,239 @@
+"""What every benchmark shares: fresh processes, timing, peak memory, and the table of ratios.
+
+Each side of a comparison runs in an interpreter of its own with one thread.  Times are the median
+of repeated runs after a first one, which is reported apart because it may load or compile code.
+Ratios are of CPU time: with one thread it says the same as wall time on a quiet machine, and still
+says it on a machine that others share.  Wall times are kept beside it in the JSON file.
+"""
+
+import dataclasses
+import gc
+import importlib
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib import metadata
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA", "RAYON", "VECLIB_MAXIMUM", "BLIS")
+_MARK = "RESULT "
+
+
+class Timeout(Exception):
+    """A process took longer than its limit."""
+
+
+def call(
+    function: str,
+    arguments: dict[str, Any],
+    *,
+    limit: float = 600.0,
+    environment: dict[str, str] | None = None,
+) -> Any:
+    """Run ``"package.module:function"`` in a fresh one-threaded interpreter.
+
+    Arguments and result travel as JSON.  Raises `Timeout` after `limit` seconds, and RuntimeError
+    with the end of the process's own message when it fails.
+    """
+    command = [sys.executable, "-m", "benchmarks.harness", function, json.dumps(arguments)]
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    variables = {**os.environ, **dict.fromkeys((f"{name}_NUM_THREADS" for name in THREADS), "1")}
+    variables.update(PYTHONPATH=path, **(environment or {}))
+    try:
+        done = subprocess.run(
+            command, env=variables, cwd=ROOT, capture_output=True, text=True, timeout=limit
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Timeout(f"over {limit:g} s") from error
+    answers = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
+    if done.returncode or not answers:
+        raise RuntimeError(f"{function} failed in its process:\n{done.stderr[-2000:]}")
+    return json.loads(answers[-1].removeprefix(_MARK))
+
+
+@dataclasses.dataclass(frozen=True)
+class Timing:
+    """Median seconds of a piece of work, and those of its first run in the process."""
+
+    wall: float
+    cpu: float
+    first_wall: float
+    first_cpu: float
+    runs: int
+
+
+def timed(work: Callable[[], Any], *, repeats: int, budget: float = 20.0) -> tuple[Timing, Any]:
+    """Run `work` once, then up to `repeats` times more while `budget` seconds last.
+
+    Returns the timing and the last result.  A piece of work that uses up the budget in its first
+    run is not repeated: that run is then the measurement.
+    """
+    walls: list[float] = []
+    cpus: list[float] = []
+    result = None
+    while len(walls) <= repeats and sum(walls) <= budget:
+        gc.collect()
+        wall, cpu = time.perf_counter(), time.process_time()
+        result = work()
+        walls.append(time.perf_counter() - wall)
+        cpus.append(time.process_time() - cpu)
+    warm = slice(1, None) if len(walls) > 1 else slice(None)
+    timing = Timing(
+        wall=statistics.median(walls[warm]),
+        cpu=statistics.median(cpus[warm]),
+        first_wall=walls[0],
+        first_cpu=cpus[0],
+        runs=len(walls[warm]),
+    )
+    return timing, result
+
+
+def import_time(statement: str) -> dict[str, float]:
+    """Seconds that an import statement takes; to be called in a fresh process."""
+    code = compile(statement, "<import>", "exec")
+    wall, cpu = time.perf_counter(), time.process_time()
+    exec(code, {})
+    return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+
+
+# A process whose memory is measured gets these: large blocks go back to the system when freed, so
+# that what one fit leaves behind does not hide what the next one takes.
+MEMORY_ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
+
+
+def peak_memory(work: Callable[[], Any]) -> int:
+    """Bytes of resident memory that `work` takes at its peak, above what was there before.
+
+    `work` is run once beforehand, so that code loaded or compiled on the way does not count.
+    """
+    work()
+    gc.collect()
+    before = _reset_peak()
+    work()
+    return max(_peak() - before, 0)
+
+
+def _reset_peak() -> int:
+    """Start a new peak at the present size and return it (Linux; elsewhere the old peak stays)."""
+    try:
+        pathlib.Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return _peak()
+    return _status("VmRSS:")
+
+
+def _peak() -> int:
+    if pathlib.Path("/proc/self/status").exists():
+        return _status("VmHWM:")
+    import resource
+
+    scale = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+
+
+def _status(field: str) -> int:
+    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) * 1024
+    raise KeyError(field)
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One line of a benchmark: what was compared, the ratio, and whether the goal was met.
+
+    `sense` is ">=" for a speed-up over a peer and "<=" for a cost relative to a baseline;
+    a row without `bound` is information only.  `ratio` is None where it could not be had, and
+    `note` says why.
+    """
+
+    work: str
+    ours: str
+    other: str
+    ratio: float | None
+    sense: str = ">="
+    bound: float | None = None
+    unit: str = "x"
+    note: str = ""
+    details: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def met(self) -> bool | None:
+        """True or False; None where there is no goal."""
+        if self.bound is None:
+            return None
+        if self.ratio is None:
+            return False
+        return self.ratio >= self.bound if self.sense == ">=" else self.ratio <= self.bound
+
+    def cells(self) -> list[str]:
+        """The row as text, in the order of `HEADER`."""
+        ratio = "-" if self.ratio is None else f"{self.ratio:.3g} {self.unit}"
+        goal = "-" if self.bound is None else f"{self.sense} {self.bound:g} {self.unit}"
+        verdict = {True: "yes", False: "NO", None: "-"}[self.met]
+        return [self.work, self.ours, self.other, ratio, goal, verdict, self.note]
+
+
+HEADER = ["work", "ours", "against", "ratio", "goal", "met", "note"]
+
+
+def table(rows: Sequence[Row]) -> str:
+    """All rows as a Markdown table whose columns line up."""
+    lines = [HEADER, *(row.cells() for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    text = [
+        "| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |"
+        for line in lines
+    ]
+    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    return "\n".join([text[0], rule, *text[1:]])
+
+
+def save(rows: Sequence[Row], path: pathlib.Path, packages: Sequence[str]) -> None:
+    """Write the rows and what they were measured with as JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = {
+        "machine": machine(packages),
+        "rows": [{**dataclasses.asdict(row), "met": row.met} for row in rows],
+    }
+    path.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def machine(packages: Sequence[str]) -> dict[str, Any]:
+    """Processor, Python and package versions: what a ratio depends on."""
+    model = platform.processor() or platform.machine()
+    information = pathlib.Path("/proc/cpuinfo")
+    if information.exists():
+        names = [line for line in information.read_text().splitlines() if "model name" in line]
+        model = names[0].partition(":")[2].strip() if names else model
+    return {
+        "processor": model,
+        "cores": os.cpu_count(),
+        "threads used": 1,
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in packages},
+    }
+
+
+def seconds(value: float) -> str:
+    """A duration with three digits, in ms below a second."""
+    return f"{value * 1e3:.3g} ms" if value < 1 else f"{value:.3g} s"
+
+
+def _serve() -> None:
+    """The other side of `call`."""
+    module, function = sys.argv[1].split(":")
+    result = getattr(importlib.import_module(module), function)(**json.loads(sys.argv[2]))
+    print(_MARK + json.dumps(result), flush=True)
+
+
+if __name__ == "__main__":
+    _serve()
