@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from anynorm.envelope import smallest_above, smallest_above_with_bias
 from anynorm.losses import Loss
-from anynorm.norms import L1, L2, LInf, Lp, Mahalanobis, Norm, SquaredL2
+from anynorm.norms import L1, L2, LInf, Mahalanobis, Norm, SquaredL2
+from anynorm.norms.envelope import smallest_above, smallest_above_with_bias
 
 Array = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -329,7 +329,9 @@ def _search(cost: Callable[[float], float], low: float, high: float) -> Interval
     return _level_end(cost, enough, best, low - width), _level_end(cost, enough, best, high + width)
 
 
-def _level_end(cost: Callable[[float], float], level: float, inside: float, outside: float) -> float:
+def _level_end(
+    cost: Callable[[float], float], level: float, inside: float, outside: float
+) -> float:
     """The last point from `inside` towards `outside` with a cost of at most `level`."""
     for _ in range(80):
         middle = inside + (outside - inside) / 2

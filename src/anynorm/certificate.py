@@ -213,9 +213,7 @@ class _Repaired(NamedTuple):
     curvature: float
 
 
-def _repair(
-    problem: Problem, a: ArrayLike, known: tuple[Array, Array] | None = None
-) -> _Repaired:
+def _repair(problem: Problem, a: ArrayLike, known: tuple[Array, Array] | None = None) -> _Repaired:
     """The repaired dual vector; `known` is a kernel's (a, K (y * a)) where it is at hand."""
     loss, C, weights = problem.loss, problem.C, problem.sample_weight
     a = loss.clip_dual(a, C, weights)
@@ -253,7 +251,7 @@ def _balance(y: Array, a: Array) -> Array:
 
 
 def _quadratic_scale(problem: Problem, a: Array, curvature: float, limit: float) -> float:
-    """The t in [0, limit] at which ``t sum(a) - t^2/2 (curvature + the conjugate's)`` is largest."""
+    """The t in [0, limit] with the largest ``t sum(a) - t^2/2 (curvature + the conjugate's)``."""
     total = float(a.sum())
     slack = problem.loss.slack
     if isinstance(slack, SquaredL2):
@@ -280,7 +278,8 @@ def _logistic_scale(
     for _ in range(60):
         filled = t * share
         with np.errstate(divide="ignore"):
-            slope = -float(a @ (np.log(filled) - np.log1p(-np.minimum(filled, 1.0)))) - t * curvature
+            logits = np.log(filled) - np.log1p(-np.minimum(filled, 1.0))
+            slope = -float(a @ logits) - t * curvature
         low, high = (t, high) if slope > 0 else (low, t)
         bend = float(a @ (1.0 / (t * np.maximum(1.0 - filled, 1e-300)))) + curvature
         step = t + slope / bend

@@ -107,9 +107,9 @@ class Gram:
         """Return the kernel of a function of two sets of rows, after a check on a few rows."""
         gram = cls(kernel, X, X.shape[0], psd, "callable")
         few = np.unique(np.linspace(0, gram.n - 1, min(gram.n, _PROBED_ROWS)).astype(int))
-        half = len(few) // 2
-        if half:
-            _check_symmetric(gram.block(few[:half], few[half:]), gram.block(few[half:], few[:half]).T)
+        first, second = few[: len(few) // 2], few[len(few) // 2 :]
+        if len(first):
+            _check_symmetric(gram.block(first, second), gram.block(second, first).T)
         return gram
 
     def block(self, rows: Any, cols: Any) -> Array:

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlog1py, xlogy
 
-from anynorm.envelope import smallest_above, smallest_dual_above
 from anynorm.norms import L1, Norm, SquaredL2, get_norm
+from anynorm.norms.envelope import smallest_above, smallest_dual_above
 
 Array = NDArray[np.float64]
 Constraints = Literal["inequality", "equality"]
@@ -141,16 +141,15 @@ class Loss:
 
     def clip_dual(self, a: ArrayLike, C: float, weights: Array | None = None) -> Array:
         """Return a with wrong signs, rows of weight 0 and excess over a box removed."""
-        a = np.nan_to_num(np.asarray(a, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+        clipped = np.nan_to_num(np.asarray(a, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
         if not self.signed:
-            a = np.maximum(a, 0.0)
-        if self.slack is None or isinstance(self.slack, L1):
-            bound = _bounds(C, weights, len(a))
-            slack = self._weighted(None)
-            if isinstance(slack, L1) and slack.weights is not None:
-                bound = bound * np.asarray(slack.weights, dtype=np.float64)
-            return np.clip(a, -bound, bound)
-        return a if weights is None else np.where(weights > 0, a, 0.0)
+            clipped = np.maximum(clipped, 0.0)
+        slack = self._weighted(weights)
+        if slack is None:
+            return np.minimum(clipped, _bounds(C, weights, len(clipped)))
+        if isinstance(slack, L1):
+            return slack.project_dual(clipped, C)
+        return clipped if weights is None else np.where(weights > 0, clipped, 0.0)
 
     def largest_scale(self, a: Array, C: float, weights: Array | None = None) -> float:
         """Return the largest t for which t*a is allowed (a of the right signs)."""
@@ -158,7 +157,7 @@ class Loss:
         if isinstance(slack, SquaredL2):
             return math.inf
         if slack is None:
-            size = L1().weighted(weights).dual_value(a) if weights is not None else a.max(initial=0)
+            size = (L1() if weights is None else L1(weights)).dual_value(a)
         else:
             size = self._dual_size(slack, a)
         return C / size if size > 0 else math.inf

@@ -30,7 +30,7 @@ def excess_level(v: Array, w: Array, k: float) -> float:
         return 0.0
     depth = np.append(v[0] - v, v[0])  # the breakpoints z = v_1 >= v_2 >= ... >= v_n, 0
     weight, first, second = (
-        np.concatenate([[0.0], np.cumsum(term)]) for term in (w, w * depth[:-1], w * depth[:-1] ** 2)
+        np.concatenate([[0.0], np.cumsum(w * depth[:-1] ** power)]) for power in (0, 1, 2)
     )
     slack = weight * depth - first
     spread = weight * depth**2 - 2 * first * depth + second

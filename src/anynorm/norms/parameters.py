@@ -66,7 +66,7 @@ class Parameterised(metaclass=_FrozenWhenBuilt):
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        return self._identity() == other._identity()  # type: ignore[attr-defined]
+        return self._identity() == other._identity()
 
     def __hash__(self) -> int:
         return hash((type(self), self._identity()))
