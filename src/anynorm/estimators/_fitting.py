@@ -1,0 +1,171 @@
+"""The way of a fit: one binary problem per class, in threads, then everything stored at once.
+
+A fit that is interrupted or fails leaves the estimator as it was before, because nothing is
+written to it until all the solutions are there.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.exceptions import ConvergenceWarning
+
+from anynorm.certificate import Certificate
+from anynorm.estimators._validation import Data
+from anynorm.solution import Progress, Solution, Status
+
+Report = Callable[[Progress], None]
+Solve = Callable[[int, Report | None], Solution]
+
+
+def deadline(time_limit: float | None) -> float | None:
+    """The moment on `time.monotonic`'s clock at which `time_limit` seconds from now are over."""
+    return None if time_limit is None else time.monotonic() + float(time_limit)
+
+
+def one_vs_rest(
+    data: Data, solve: Solve, *, n_jobs: int | None, report: Callable[[int, Progress], None] | None
+) -> list[Solution]:
+    """Solve every binary problem of `data`, `n_jobs` at a time.
+
+    Parameters
+    ----------
+    data : Data
+        What was validated.
+    solve : callable
+        ``solve(index, progress)`` solves binary problem `index`.  The problems share nothing
+        that changes, so the result does not depend on `n_jobs`.
+    n_jobs : int or None
+        The number of threads, as in joblib.
+    report : callable or None
+        ``report(index, progress)`` is called with every progress report.
+
+    Returns
+    -------
+    list of Solution
+        In the order of the problems.
+    """
+    if data.n_problems == 1 or effective_n_jobs(n_jobs) == 1:
+        return [solve(k, _bound(report, k)) for k in range(data.n_problems)]
+    interrupted = threading.Event()
+
+    def run(index: int) -> Solution:
+        inner = _bound(report, index)
+
+        def progress(state: Progress) -> None:
+            if interrupted.is_set():
+                raise KeyboardInterrupt
+            if inner is not None:
+                inner(state)
+
+        return solve(index, progress)
+
+    try:
+        tasks = (delayed(run)(k) for k in range(data.n_problems))
+        return list(Parallel(n_jobs=n_jobs, require="sharedmem")(tasks))
+    except BaseException:
+        interrupted.set()  # threads still at work stop at their next report
+        raise
+
+
+def _bound(report: Callable[[int, Progress], None] | None, index: int) -> Report | None:
+    if report is None:
+        return None
+    return lambda state: report(index, state)
+
+
+def printer(estimator: Any, data: Data) -> Callable[[int, Progress], None] | None:
+    """What prints the progress of a fit for `estimator.verbose`, or None for silence."""
+    if not estimator.verbose:
+        return None
+    name = type(estimator).__name__
+    if estimator.verbose >= 2:
+        storage = data.X.format.upper() if sp.issparse(data.X) else "dense"
+        print(
+            f"{name}: {data.X.shape[0]} rows, {data.X.shape[1]} features ({storage}, "
+            f"{data.X.dtype}), {len(data.classes)} classes, loss={estimator.loss!r}, "
+            f"C={estimator.C:g}, tol={estimator.tol:g}",
+            flush=True,
+        )
+
+    def show(index: int, state: Progress) -> None:
+        print(
+            f"{_title(name, data, index)}: iteration {state.iteration}, "
+            f"primal {state.primal:.8g}, dual {state.dual:.8g}, gap {state.gap:.2e}, "
+            f"{state.seconds:.2f} s",
+            flush=True,
+        )
+
+    return show
+
+
+def _title(name: str, data: Data, index: int) -> str:
+    label = data.classes.tolist()[data.positive(index)]
+    return f"{name}, class {label!r} against the rest" if data.n_problems > 1 else name
+
+
+def store_linear(estimator: Any, data: Data, solutions: Sequence[Solution]) -> Any:
+    """Give `estimator` its fitted attributes, in one step, and warn where tol was not reached."""
+    parts = tuple(solution.certificate for solution in solutions)
+    certificate = replace(Certificate.combine(parts), per_class=parts)
+    fitted = {
+        "coef_": np.array([solution.coef for solution in solutions], dtype=np.float64),
+        "intercept_": np.array([solution.intercept for solution in solutions], dtype=np.float64),
+        "classes_": data.classes,
+        "n_iter_": max(solution.n_iter for solution in solutions),
+        "certificate_": certificate,
+        "n_features_in_": data.X.shape[1],
+    }
+    if data.feature_names is not None:
+        fitted["feature_names_in_"] = data.feature_names
+    if estimator.warm_start:
+        fitted["_duals"] = [solution.dual for solution in solutions]
+    state = {k: v for k, v in vars(estimator).items() if k not in ("feature_names_in_", "_duals")}
+    estimator.__dict__ = state | fitted
+    if estimator.verbose >= 2:
+        for index, part in enumerate(certificate.per_class):
+            print(f"{_title(type(estimator).__name__, data, index)}: {part}", flush=True)
+    warn_if_not_converged(certificate, fitted["n_iter_"], estimator.max_iter)
+    return estimator
+
+
+def warm_starts(estimator: Any, data: Data) -> Sequence[np.ndarray | None]:
+    """The duals of the previous fit where `warm_start` asks for them and their shapes fit."""
+    duals = getattr(estimator, "_duals", None) if estimator.warm_start else None
+    shape = (data.n_problems, data.X.shape[0])
+    if duals is None or (len(duals), len(duals[0])) != shape:
+        return [None] * data.n_problems
+    return duals
+
+
+def warn_if_not_converged(certificate: Certificate, n_iter: int, max_iter: int) -> None:
+    """Warn with the gap that was reached, and say what to do about it."""
+    if certificate.status is Status.OPTIMAL:
+        return
+    short = [c for c in certificate.per_class if c.status is not Status.OPTIMAL]
+    worst = max(short, key=lambda c: c.gap)
+    where = f" in {len(short)} of {len(certificate.per_class)} classes"
+    if certificate.status is Status.TIME_LIMIT:
+        remedy = "raise time_limit"
+    elif n_iter >= max_iter:
+        remedy = "raise max_iter"
+    else:
+        remedy = (
+            "float64 allows no smaller gap here: raise tol, or bring the features to one scale, "
+            "e.g. with sklearn.preprocessing.StandardScaler"
+        )
+    warnings.warn(
+        f"stopped at a relative gap of {worst.gap:.1e} after {n_iter} iterations "
+        f"(tol={worst.tol:.0e}){where if len(certificate.per_class) > 1 else ''}. The model is "
+        f"usable and its certificate says how far it is from optimal; {remedy}.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,92 @@
+"""What every linear classifier does once it has coefficients."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import check_is_fitted
+
+from anynorm.design import matvec
+from anynorm.estimators._validation import validate_features
+
+
+class LinearClassifier(ClassifierMixin, BaseEstimator):
+    """Base class: scores and labels from ``coef_`` and ``intercept_``."""
+
+    coef_: Any
+    intercept_: np.ndarray
+    classes_: np.ndarray
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Score the rows of X: how far, and on which side of the hyperplane, they lie.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, K)
+            ``X @ coef_.T + intercept_`` in float64.  For two classes one score per row, above 0
+            for ``classes_[1]``; otherwise one column per class.
+        """
+        check_is_fitted(self)
+        X = validate_features(self, X)
+        if sp.issparse(self.coef_):
+            scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)
+        else:
+            scores = np.column_stack([matvec(X, w) for w in self.coef_])
+        scores = scores + self.intercept_
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class labels of the rows of X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The label with the highest score.
+        """
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[best]
+
+    def sparsify(self) -> Self:
+        """Store ``coef_`` as a sparse array; worth it where most coefficients are zero.
+
+        Returns
+        -------
+        LinearClassifier
+            The estimator itself.
+        """
+        check_is_fitted(self)
+        self.coef_ = sp.csr_array(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Store ``coef_`` as a dense array again.
+
+        Returns
+        -------
+        LinearClassifier
+            The estimator itself.
+        """
+        check_is_fitted(self)
+        if sp.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

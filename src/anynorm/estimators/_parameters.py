@@ -1,0 +1,126 @@
+"""What each constructor parameter may be, in one table, and the error where it is not.
+
+scikit-learn's convention: constructors store their arguments untouched and `fit` checks them,
+so that `set_params` and `clone` never fail.
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+
+from anynorm.losses import LOSSES
+
+_SEED_LIMIT = 2**32
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_positive(value: Any) -> bool:
+    if not _is_real(value):
+        return False
+    try:
+        return 0.0 < float(value) < math.inf
+    except OverflowError:
+        return False
+
+
+def _is_positive_or_none(value: Any) -> bool:
+    return value is None or _is_positive(value)
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+def _is_seed(value: Any) -> bool:
+    if _is_integer(value):
+        return 0 <= int(value) < _SEED_LIMIT
+    return value is None or value is np.random or isinstance(value, np.random.RandomState)
+
+
+def _is_class_weight(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(_is_real(v) and 0.0 <= float(v) < math.inf for v in value.values())
+    return value is None or (isinstance(value, str) and value == "balanced")
+
+
+_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "C": (
+        _is_positive,
+        "a positive, finite number (the larger, the closer the fit to the training data)",
+    ),
+    "loss": (
+        lambda value: isinstance(value, str) and value in LOSSES,
+        f"one of {', '.join(repr(name) for name in LOSSES)}",
+    ),
+    "fit_intercept": (_is_bool, "True or False"),
+    "intercept_scaling": (
+        _is_positive_or_none,
+        "None (the intercept is not penalised) or a positive, finite number "
+        "(the constant feature whose weight is penalised)",
+    ),
+    "class_weight": (
+        _is_class_weight,
+        "None, 'balanced' or a dict that gives class labels finite weights of at least 0",
+    ),
+    "tol": (_is_positive, "a positive, finite number (the relative duality gap to reach)"),
+    "max_iter": (
+        lambda value: _is_integer(value) and value >= 1,
+        "an integer of at least 1",
+    ),
+    "time_limit": (
+        _is_positive_or_none,
+        "None (no limit) or a positive, finite number of seconds",
+    ),
+    "warm_start": (_is_bool, "True or False"),
+    "n_jobs": (
+        lambda value: value is None or (_is_integer(value) and value != 0),
+        "None, a positive integer or a negative one (-1 uses all cores)",
+    ),
+    "random_state": (
+        _is_seed,
+        f"None, an integer from 0 to {_SEED_LIMIT - 1} or a numpy.random.RandomState",
+    ),
+    "verbose": (
+        lambda value: _is_bool(value) or (_is_integer(value) and value >= 0),
+        "an integer of at least 0 (0 silent, 1 a line per progress report, 2 more)",
+    ),
+}
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise a ValueError that names the first parameter of `estimator` that cannot be used."""
+    for name, value in estimator.get_params(deep=False).items():
+        allowed, description = _RULES[name]
+        if not allowed(value):
+            raise ValueError(f"{name} must be {description}; got {reprlib.repr(value)}.")
+
+
+def seed(random_state: Any) -> int:
+    """One integer from `random_state`; None is 0, so that a plain fit is repeatable."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(random_state.randint(np.iinfo(np.int32).max))
+
+
+def intercept_kind(
+    fit_intercept: bool, intercept_scaling: float | None
+) -> Literal["free"] | float | None:
+    """The problem's `intercept`: "free", None, or the value of the penalised constant feature."""
+    if not fit_intercept:
+        return None
+    return "free" if intercept_scaling is None else float(intercept_scaling)
