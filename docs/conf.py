@@ -1,0 +1,31 @@
+"""Sphinx configuration; nothing here needs the network."""
+
+from anynorm import __version__
+
+project = "anynorm"
+author = "the anynorm developers"
+copyright = "2025, the anynorm developers"
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+]
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+templates_path = ["_templates"]
+exclude_patterns = ["_build"]
+
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+
+html_theme = "furo"
+html_title = f"anynorm {release}"
+html_static_path = ["_static"]
