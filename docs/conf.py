@@ -29,3 +29,23 @@ napoleon_use_rtype = False
 html_theme = "furo"
 html_title = f"anynorm {release}"
 html_static_path = ["_static"]
+
+
+def escape_bars(app, what, name, obj, options, lines):
+    """Keep absolute values such as |w| from being read as substitutions."""
+    literal = None
+    for number, line in enumerate(lines):
+        indent = len(line) - len(line.lstrip())
+        if literal is not None and line.strip() and indent <= literal:
+            literal = None
+        if line.lstrip().startswith(">>>") or line.rstrip().endswith("::") or "math::" in line:
+            literal = indent - line.lstrip().startswith(">>>")
+        elif literal is None:
+            spans = line.split("`")
+            spans[::2] = [span.replace("|", r"\|") for span in spans[::2]]
+            lines[number] = "`".join(spans)
+
+
+def setup(app):
+    """Register the hook above; it runs after napoleon's."""
+    app.connect("autodoc-process-docstring", escape_bars)

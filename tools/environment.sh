@@ -89,7 +89,7 @@ key="$(cksum < pyproject.toml) $(version_of "$venv/bin/python") $(pwd)"
 
 echo "Installing anynorm[$extras] into $venv (the first time takes a minute or two)"
 : > "$marker"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".[$extras]"
+"$venv/bin/python" -m pip install -qq --disable-pip-version-check --editable ".[$extras]"
 status=$?
 rm -f "$marker"
 [ $status -eq 0 ] || fail "installing the packages failed (pip's message is above)." \

@@ -1,0 +1,123 @@
+"""The benchmark measures what it says: gaps against true bounds, memory, fresh processes."""
+
+import json
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from benchmarks import generators, harness, linear, report
+from benchmarks.harness import Row
+from benchmarks.linear import Work
+from benchmarks.peers.linear import PEERS
+
+
+def answer(value):
+    """Called in another process by the tests below."""
+    import os
+
+    return {"value": value, "threads": os.environ["OMP_NUM_THREADS"], "process": os.getpid()}
+
+
+def test_call_runs_in_a_fresh_process_with_one_thread():
+    first = harness.call("tests.test_benchmarks:answer", {"value": [1, 2]})
+    second = harness.call("tests.test_benchmarks:answer", {"value": None})
+    assert first["value"] == [1, 2]
+    assert first["threads"] == "1"
+    assert first["process"] != second["process"]
+
+
+def test_call_reports_failures_and_time_limits():
+    with pytest.raises(RuntimeError, match="has no attribute 'missing'"):
+        harness.call("benchmarks.harness:missing", {})
+    with pytest.raises(harness.Timeout, match=r"over 0\.2 s"):
+        harness.call(
+            "benchmarks.harness:import_time", {"statement": "import time; time.sleep(9)"}, limit=0.2
+        )
+
+
+def test_timing_keeps_the_first_run_apart():
+    results = iter(range(10))
+    timing, last = harness.timed(lambda: next(results), repeats=3)
+    assert (timing.runs, last) == (3, 3)
+    timing, last = harness.timed(lambda: time.sleep(0.02), repeats=3, budget=0.01)
+    assert timing.runs == 1
+    assert timing.wall == timing.first_wall >= 0.02
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak can be reset on Linux only")
+def test_peak_memory_sees_what_is_freed_again():
+    def work():
+        block = np.ones(40 * 2**17)
+        return block.sum()
+
+    assert harness.peak_memory(work) == pytest.approx(40 * 2**20, rel=0.1)
+
+
+def test_goals_are_judged_in_their_sense():
+    faster = Row("fit", "1 s", "peer 3 s", ratio=3.0, bound=2.0)
+    smaller = Row("memory", "1 MB", "data", ratio=1.3, sense="<=", bound=1.2)
+    assert (faster.met, smaller.met) == (True, False)
+    assert Row("fit", "", "", ratio=None, bound=2.0).met is False
+    assert Row("fit", "", "", ratio=5.0).met is None
+    lines = harness.table([faster, smaller]).splitlines()
+    assert "| 3 x" in lines[2]
+    assert "| >= 2 x" in lines[2]
+    assert "| NO " in lines[3]
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_sparse_text_has_unit_rows_of_the_size_asked_for():
+    X, y = generators.sparse_text(300, 400, row_entries=20, informative=40, seed=1)
+    assert X.shape == (300, 400)
+    assert np.diff(X.indptr).max() <= 20
+    np.testing.assert_allclose(np.sqrt(X.multiply(X).sum(axis=1)), 1)
+    assert 0.3 < np.mean(y > 0) < 0.7
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_peers_agree_and_the_bound_is_below_them(loss):
+    work = Work("dense", loss, 0.5, 1e-6)
+    X, y = generators.dense_classification(150, 6, informative=3, seed=3)
+    values = {
+        name: linear.primal_value(work, X, y, peer.solve(X, y, 0.5, loss, 1e-8), 0.0)
+        for name, peer in PEERS.items()
+        if loss == "squared_hinge" or "dual=False" not in name
+    }
+    best = min(values.values())
+    assert max(values.values()) == pytest.approx(best, rel=1e-6)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        point = rng.uniform(-0.2, 0.7, 150) * rng.integers(0, 2)
+        assert linear.dual_value(work, X, y, point) <= best
+
+
+def test_small_run_fills_rows_and_file(tmp_path, capsys):
+    output = tmp_path / "linear.json"
+    rows = linear.main(
+        ["--quick", "--repeats", "1", "--only", "hinge, dense, C=0.1", "--output", str(output)]
+    )
+    assert [row.work.endswith("bias") for row in rows] == [False, True]
+    for row in rows:
+        assert row.ratio > 0
+        assert row.details["ours"]["certified_gap"] <= 1e-4
+    peer = rows[0].details["peers"]["scikit-learn"]
+    assert peer["reached"]
+    assert -1e-9 <= peer["gap"] <= 1e-4
+    content = json.loads(output.read_text())
+    assert content["machine"]["threads used"] == 1
+    assert [row["ratio"] for row in content["rows"]] == [row.ratio for row in rows]
+    assert harness.table(rows) in capsys.readouterr().out
+    assert harness.table(rows) in report.table(output)
+
+
+def test_memory_import_and_first_fit_rows(tmp_path):
+    linear.write_data(tmp_path, quick=True)
+    run = linear.Run(tmp_path, repeats=1, limit=120)
+    work = Work("sparse", "hinge", 1.0, 1e-3, True)
+    memory = run.memory(work)
+    assert memory.details["data"] > 50_000
+    assert memory.ratio >= 1
+    assert run.imports("import json", "import sklearn", 1.0).met
+    assert run.first_fit(work).unit == "s more"
