@@ -170,7 +170,7 @@ SPARSE = {"data": np.ones(2), "indptr": np.array([0, 1, 2]), "shape": np.array([
         ({**GOOD, "feature_names": np.array(["a"])}, "1 feature names for 2"),
         ({**GOOD, "train_idx": np.array([0, 1]), "test_idx": np.array([1])}, "not a partition"),
         ({**GOOD, "n_train": np.int32(5)}, "not a partition"),
-        ({**SPARSE, "indices": np.array([0, 3]), "y": np.array([0, 1])}, "indices"),
+        ({**SPARSE, "indices": np.array([0, 3]), "y": np.array([0, 1])}, "< 3"),
     ],
 )
 def test_file_in_the_wrong_format_is_named_with_the_reason(folder, parts, reason):
