@@ -1,0 +1,26 @@
+"""How our kernels are compiled: one decorator, with an on-disk cache wherever one can be kept.
+
+`ANYNORM_DISABLE_CACHE=1` turns the cache off (locked installs).  Where Numba finds no folder
+it may write to, the kernels are compiled anew in each process instead of failing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit
+
+# Sums may be reordered (several accumulators, fused multiply-add); NaN and inf keep their meaning.
+_REORDER = {"reassoc", "contract", "nsz"}
+
+
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile `function` without the interpreter lock, cached on disk where that is possible."""
+    if os.environ.get("ANYNORM_DISABLE_CACHE", "") not in ("", "0"):
+        return njit(nogil=True, fastmath=_REORDER)(function)
+    try:
+        return njit(nogil=True, fastmath=_REORDER, cache=True)(function)
+    except RuntimeError:  # "no locator available": neither the package nor the home can be written
+        return njit(nogil=True, fastmath=_REORDER)(function)

@@ -1,0 +1,162 @@
+"""Over-relaxed dual coordinate descent for box-constrained duals on sparse rows.
+
+        minimise_a   1/2 ||A'(y a)||^2 + 1/2 sum_i shift_i a_i^2 - sum(a),   lower <= a <= upper
+
+(hinge: box [0, C_i], shift 0; squared hinge: [0, inf), shift 1/(2 C_i); absolute: [-C_i, C_i]),
+one a_i at a time with w = V^2 X'(y a) kept up to date, and shrinking (Hsieh et al. 2008,
+Algorithm 1).  Two things make it faster than the textbook version:
+
+- steps are over-relaxed (projected SOR), the more so once the examples at a bound have been told
+  from the free ones and only a linear system is left;
+- rows are visited in shuffled blocks of neighbours: as good as a full shuffle for convergence,
+  and half the time in memory.
+
+The bias solves precision * b = y'a.  As a plain constant feature it would tie all rows together
+and slow the coordinate steps down, so it is kept near a centre that moves after each epoch (method
+of multipliers), with the squared norm of the mean row as its variance: at that size it neither
+slows the steps down nor lags behind them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from anynorm.solvers.linear.box import Box
+from anynorm.solvers.linear.features import SparseFeatures
+from anynorm.solvers.linear.sparse_kernels import descend
+
+_NEIGHBOURS = 16
+_ENTRIES_PER_CALL = 10_000_000  # a kernel call stays well below 0.2 s, so that Ctrl-C is heard
+_RELAXATION = 1.3
+_SETTLED_RELAXATION = 1.6
+_SMOOTH_RELAXATION = 1.2
+# Epochs between two looks at the pace, and the share of the gap that must be gone by then.
+_WINDOW = 25
+_PACE = 0.5
+
+
+@dataclass
+class DualState:
+    """A dual point with the coefficients w = V^2 X'(y a) and the bias that belong to it."""
+
+    dual: np.ndarray
+    coef: np.ndarray
+    bias: float
+    epochs: int = 0
+
+
+def descend_dual(
+    features: SparseFeatures,
+    y: np.ndarray,
+    box: Box,
+    precision: float,
+    state: DualState,
+    *,
+    tol: float,
+    seed: int,
+    max_epochs: int,
+    deadline: float,
+    check: Callable[[DualState], bool],
+) -> bool:
+    """Improve `state` in place until `check` accepts it.
+
+    `check` is asked when the gap collected during an epoch has come down to `tol` of the dual
+    value.  False when the pace is too slow for this method, or epochs or time have run out.
+    """
+    run = _Run(features, y, box, precision, state, seed)
+    goal = tol
+    gaps: list[float] = []
+    while state.epochs < max_epochs and time.monotonic() < deadline:
+        gap = run.epoch() / max(abs(run.dual_value()), np.finfo(float).tiny)
+        gaps.append(gap)
+        run.recentre()
+        if gap <= goal:
+            if check(state):
+                return True
+            # Either examples were dropped too early, or the gap seen on the way flattered.
+            goal = 0.3 * gap
+            run.wake_all()
+        if len(gaps) > _WINDOW and not gap < _PACE * gaps[-_WINDOW]:
+            return False
+    return False
+
+
+class _Run:
+    """The working arrays of one descent."""
+
+    def __init__(self, features, y, box, precision, state, seed):
+        self.features, self.y, self.box, self.state = features, y, box, state
+        self.precision = precision
+        norms = features.row_norms_squared()
+        mean = features.adjoint(np.ones(features.n)) / features.n
+        self.leash = float(mean @ mean + norms.mean() / features.n)
+        variance = 1.0 / (precision + 1.0 / self.leash) if self.leash > 0 else 0.0
+        self.bias = np.array([state.bias, variance])
+        self.curvature = norms + box.shift + variance
+        self.scale = np.empty(0) if features.scale is None else features.scale**2
+        self.rng = np.random.default_rng(seed)
+        self.keep = np.ones(features.n, dtype=bool)
+        self.smooth = bool(box.shift.any())
+        self.wake_all()
+
+    def wake_all(self) -> None:
+        """Every example that can move takes part again."""
+        movable = (self.box.upper > self.box.lower) & (self.curvature > 0)
+        self.active = np.flatnonzero(movable)
+        self.thresholds = np.array([-np.inf, np.inf])
+
+    def epoch(self) -> float:
+        """One pass over the active examples; returns the gap as seen on the way."""
+        state, box = self.state, self.box
+        found = np.array([np.inf, -np.inf, 0.0])
+        self.keep[self.active] = True
+        relaxation = self._relaxation()
+        for order in self._portions():
+            descend(
+                *self.features.arrays, self.y, box.lower, box.upper, box.shift, self.curvature,
+                self.scale, order, state.dual, state.coef, self.bias, self.thresholds,
+                relaxation, self.keep, found,
+            )  # fmt: skip
+        self.active = self.active[self.keep[self.active]]
+        self.thresholds[0] = found[0] if found[0] < 0 else -np.inf
+        self.thresholds[1] = found[1] if found[1] > 0 else np.inf
+        state.bias = float(self.bias[0])
+        state.epochs += 1
+        return float(found[2])
+
+    def recentre(self) -> None:
+        """The present bias becomes the centre, once the first two epochs have found a scale."""
+        if self.bias[1] > 0 and self.state.epochs > 2:
+            total = float(self.y @ self.state.dual)
+            self.bias[0] = self.bias[1] * (self.bias[0] / self.leash + total)
+            self.state.bias = float(self.bias[0])
+
+    def dual_value(self) -> float:
+        """The dual objective, the constraint of a free bias left aside."""
+        dual, coef, scale = self.state.dual, self.state.coef, self.features.scale
+        if scale is not None:
+            coef = np.divide(coef, scale, out=np.zeros_like(coef), where=scale > 0)
+        quadratic = coef @ coef + self.box.shift @ dual**2
+        if 0 < self.precision < np.inf:
+            quadratic += float(self.y @ dual) ** 2 / self.precision
+        return float(dual.sum() - 0.5 * quadratic)
+
+    def _relaxation(self) -> float:
+        if self.smooth:
+            return _SMOOTH_RELAXATION
+        dual, box = self.state.dual, self.box
+        free = np.count_nonzero((dual > box.lower) & (dual < box.upper))
+        return _SETTLED_RELAXATION if self.active.size < 1.2 * free else _RELAXATION
+
+    def _portions(self) -> Iterator[np.ndarray]:
+        """The active rows in this epoch's order, a kernel call at a time."""
+        blocks = -(-self.active.size // _NEIGHBOURS)
+        first = self.rng.permutation(blocks) * _NEIGHBOURS
+        positions = (first[:, None] + np.arange(_NEIGHBOURS)).ravel()
+        order = self.active[positions[positions < self.active.size]]
+        calls = int(np.ceil(self.features.entries(order) / _ENTRIES_PER_CALL))
+        yield from np.array_split(order, max(1, calls))

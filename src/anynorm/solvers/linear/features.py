@@ -1,0 +1,188 @@
+"""The scaled features A = X V as the Newton steps use them: products, and sums over chosen rows.
+
+V = diag(v) is the walk's feature scale (one by default).  Dense and sparse storage differ here
+and nowhere else in the linear solvers.  Nothing of the size of X is ever allocated: sums over
+rows run over blocks (dense) or over a row list inside a kernel (sparse).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from anynorm import design
+from anynorm.design import Matrix
+
+_BLOCK_ENTRIES = 1 << 18
+
+
+def make_features(X: Matrix, scale: np.ndarray | None) -> DenseFeatures | SparseFeatures:
+    """The accessor for this storage; CSC is turned into CSR, because the solvers walk over rows."""
+    if sp.issparse(X):
+        return SparseFeatures(X if X.format == "csr" else X.tocsr(), scale)
+    return DenseFeatures(X, scale)
+
+
+class _Features:
+    """What dense and sparse storage share."""
+
+    def __init__(self, X: Matrix, scale: np.ndarray | None) -> None:
+        self.X = X
+        self.scale = scale
+        self.n, self.p = X.shape
+
+    def to_coef(self, u: np.ndarray) -> np.ndarray:
+        """w = V u, the weights of the features as the user sees them."""
+        return u if self.scale is None else self.scale * u
+
+    def scores(self, u: np.ndarray) -> np.ndarray:
+        """A u for every row."""
+        return design.matvec(self.X, self.to_coef(u))
+
+    def adjoint(self, beta: np.ndarray) -> np.ndarray:
+        """A' beta over all rows."""
+        return self.to_coef(design.rmatvec(self.X, beta))
+
+    def row_norms_squared(self) -> np.ndarray:
+        """||A_i||^2 for every row."""
+        return design.row_norms_squared(self.X, None if self.scale is None else self.scale**2)
+
+
+class DenseFeatures(_Features):
+    """Rows of a dense array of any order and float type."""
+
+    sparse = False
+
+    def entries(self, rows: np.ndarray) -> float:
+        """How many stored numbers the rows hold."""
+        return float(rows.size) * self.p
+
+    def gram_cost(self, rows: np.ndarray) -> float:
+        """Multiplications needed for `weighted_gram`."""
+        return float(rows.size) * self.p**2
+
+    def weighted_gram(
+        self, rows: np.ndarray, weights: np.ndarray, center: np.ndarray | None
+    ) -> np.ndarray:
+        """(A_J - 1 center')' diag(weights) (A_J - 1 center'), p x p."""
+        out = np.zeros((self.p, self.p))
+        step = max(64, _BLOCK_ENTRIES // max(1, self.p))
+        root = np.sqrt(weights)
+        for start in range(0, rows.size, step):
+            block = self.to_coef(self._block(rows[start : start + step]))
+            if center is not None:
+                block = block - center
+            block = block * root[start : start + step, None]
+            out += block.T @ block
+        return out
+
+    def rows_gram(self, rows: np.ndarray) -> np.ndarray:
+        """A_J A_J', |J| x |J|."""
+        out = np.zeros((rows.size, rows.size))
+        step = max(1, 4 * _BLOCK_ENTRIES // max(1, rows.size))
+        for start in range(0, self.p, step):
+            part = slice(start, min(start + step, self.p))
+            block = np.asarray(self.X[rows, part], dtype=np.float64)
+            if self.scale is not None:
+                block = block * self.scale[part]
+            out += block @ block.T
+        return out
+
+    def rows_dot(self, rows: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """A_J u."""
+        w = self.to_coef(u)
+        if 4 * rows.size > self.n:
+            return design.matvec(self.X, w)[rows]
+        return self._block(rows) @ w
+
+    def rows_adjoint(self, rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
+        """A_J' beta."""
+        if 4 * rows.size > self.n:
+            full = np.zeros(self.n)
+            full[rows] = beta
+            return self.adjoint(full)
+        return self.to_coef(self._block(rows).T @ beta)
+
+    def hessian_product(
+        self, rows: np.ndarray, weights: np.ndarray, u: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """A_J' (weights * A_J u), and sum(weights * A_J u)."""
+        t = weights * self.rows_dot(rows, u)
+        return self.rows_adjoint(rows, t), float(t.sum())
+
+    def weighted_squares(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """diag(A_J' diag(weights) A_J)."""
+        full = np.zeros(self.n)
+        full[rows] = weights
+        return self.to_coef(self.to_coef(design.column_norms_squared(self.X, full)))
+
+    def _block(self, rows: np.ndarray) -> np.ndarray:
+        return np.asarray(self.X[rows], dtype=np.float64)
+
+
+class SparseFeatures(_Features):
+    """Rows of a CSR matrix; the kernels take lists of rows, so that none are copied."""
+
+    sparse = True
+
+    def __init__(self, X: Matrix, scale: np.ndarray | None) -> None:
+        from anynorm.solvers.linear import sparse_kernels  # imports numba: only where needed
+
+        super().__init__(X, scale)
+        self._kernels = sparse_kernels
+        self.arrays = sparse_kernels.csr_arrays(X)
+        self._lengths = np.diff(X.indptr)
+
+    def entries(self, rows: np.ndarray) -> float:
+        """How many stored numbers the rows hold."""
+        return float(self._lengths[rows].sum())
+
+    def gram_cost(self, rows: np.ndarray) -> float:
+        """Multiplications needed for `weighted_gram`, at a sparse kernel's slower pace."""
+        return 10.0 * float((self._lengths[rows].astype(np.float64) ** 2).sum())
+
+    def weighted_gram(
+        self, rows: np.ndarray, weights: np.ndarray, center: np.ndarray | None
+    ) -> np.ndarray:
+        """(A_J - 1 center')' diag(weights) (A_J - 1 center'), p x p."""
+        out = np.zeros((self.p, self.p))
+        self._kernels.add_weighted_gram(*self.arrays, rows, weights, out)
+        out += np.tril(out, -1).T
+        if self.scale is not None:
+            out *= self.scale[:, None] * self.scale
+        if center is not None:  # center is the weighted mean, so the cross terms collapse
+            out -= weights.sum() * np.outer(center, center)
+        return out
+
+    def rows_gram(self, rows: np.ndarray) -> np.ndarray:
+        """A_J A_J', |J| x |J|."""
+        block = design.take_rows(self.X, rows)
+        if self.scale is not None:
+            block = block @ sp.diags_array(self.scale)
+        return (block @ block.T).toarray()
+
+    def rows_dot(self, rows: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """A_J u."""
+        return self._kernels.rows_dot(*self.arrays, rows, self.to_coef(u))
+
+    def rows_adjoint(self, rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
+        """A_J' beta."""
+        out = np.zeros(self.p)
+        self._kernels.add_rows(*self.arrays, rows, beta, out)
+        return self.to_coef(out)
+
+    def hessian_product(
+        self, rows: np.ndarray, weights: np.ndarray, u: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """A_J' (weights * A_J u), and sum(weights * A_J u), in one pass over the rows."""
+        out = np.zeros(self.p)
+        total = self._kernels.add_hessian_product(
+            *self.arrays, rows, weights, self.to_coef(u), out
+        )
+        return self.to_coef(out), total
+
+    def weighted_squares(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """diag(A_J' diag(weights) A_J)."""
+        out = np.zeros(self.p)
+        self._kernels.add_weighted_squares(*self.arrays, rows, weights, out)
+        return self.to_coef(self.to_coef(out))

@@ -1,0 +1,307 @@
+"""The 2-norm regularised linear problems of the grid, each by the method that suits it.
+
+        minimise_{w, b}   1/2 sum_j (w_j / v_j)^2 + g(1 - y (X w + b))
+
+for the hinge, squared hinge, logistic, squared and absolute losses, with a free, a regularised
+or no bias.  The choice:
+
+    sparse X, both sides large, box dual     over-relaxed dual coordinate descent, and where that
+                                             is too slow the Newton methods below from there
+    hinge, absolute                          augmented Lagrangian with semismooth Newton steps,
+                                             and the exact solution for the free set it finds
+    squared hinge, logistic, squared         Newton
+
+Dense data with far fewer examples than features are first rotated into the examples' span.
+Whatever was done, the result is certified from (w, b) and the dual variables alone, and a
+method that misses the gap hands over to the next one.  Small problems are always solved to the
+last digit.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from anynorm.certificate import Certificate, certify, optimal_bias
+from anynorm.problem import Problem
+from anynorm.solution import Progress, Solution, Status
+from anynorm.solvers.linear.augmented_lagrangian import PrimalDual, solve_augmented
+from anynorm.solvers.linear.box import Box, box_of
+from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures, make_features
+from anynorm.solvers.linear.newton import Curve, Logistic, Squared, SquaredHinge
+from anynorm.solvers.linear.newton_loop import solve_newton
+from anynorm.solvers.linear.polish import polish_free_set
+
+_SMALL_ENTRIES = 2_000_000
+_DESCENT_SIDE = 1000
+_SPAN_RATIO = 8
+_LARGEST_SPAN = 3000
+
+
+def solve_linear(
+    problem: Problem,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = 10_000,
+    deadline: float | None = None,
+    seed: int = 0,
+    start: np.ndarray | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Solution:
+    """Solve one binary problem to a relative duality gap of at most `tol`.
+
+    Parameters
+    ----------
+    problem : Problem
+        With features X and the 2-norm regulariser; one of the five named losses.
+    tol : float
+        The relative duality gap to reach.
+    max_iter : int
+        Most epochs and Newton steps together.
+    deadline : float, optional
+        `time.monotonic()` value at which to stop.
+    seed : int
+        Seed of the order in which coordinate descent visits the examples.
+    start : ndarray of shape (n,), optional
+        Dual variables to start from, e.g. those of a nearby problem.
+    progress : callable, optional
+        Called with a `Progress` at every certificate that is computed.
+
+    Returns
+    -------
+    Solution
+        Coefficients, intercept (the middle of the optimal interval where it is free), dual
+        variables and the certificate, whose status says whether `tol` was reached.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.losses import get_loss
+    >>> from anynorm.problem import Problem
+    >>> from anynorm.solvers.linear import solve_linear
+    >>> X, y = np.array([[2.0], [0.0]]), np.array([1.0, -1.0])
+    >>> solution = solve_linear(Problem(y=y, C=1.0, loss=get_loss("hinge"), X=X))
+    >>> solution.coef.round(9), round(solution.intercept, 9), solution.status.value
+    (array([1.]), -1.0, 'optimal')
+    """
+    run = _Run(problem, tol, max_iter, deadline, progress)
+    run.solve(seed, start)
+    return run.solution()
+
+
+@dataclass
+class _Best:
+    coef: np.ndarray
+    intercept: float
+    dual: np.ndarray
+    certificate: Certificate
+
+
+class _Run:
+    """One solve: the pieces of the problem, the budget, and the best certified point so far."""
+
+    def __init__(self, problem, tol, max_iter, deadline, progress):
+        self.problem, self.tol, self.progress = problem, tol, progress
+        self.max_iter, self.n_iter = max_iter, 0
+        self.began = time.monotonic()
+        self.deadline = np.inf if deadline is None else deadline
+        weights = problem.sample_weight
+        self.cost = problem.C * (np.ones(problem.n_rows) if weights is None else weights)
+        self.precision = 0.0 if problem.free_bias else np.inf
+        if problem.bias_feature:
+            self.precision = 1.0 / problem.bias_feature**2
+        self.features = make_features(problem.X, problem.feature_scale)
+        self.small = problem.n_rows * problem.n_coefs <= _SMALL_ENTRIES
+        self.best: _Best | None = None
+
+    def solve(self, seed: int, start: np.ndarray | None) -> None:
+        """Run the methods in turn until one is certified."""
+        curve = self._curve()
+        point = None if start is None else self._from_dual(start)
+        if self._descent_suits():
+            point = self._descend(seed, point)
+            if self._certified():
+                return
+        span = self._span()
+        if span is not None:
+            self._newton(curve, span, None if point is None else span.from_full(point))
+            if self._certified() or not self.spend(0):
+                return
+            point = self._incumbent()
+        self._newton(curve, _Whole(self.features), point)
+
+    def _newton(self, curve: Curve | None, view: _Whole | _Span, point: PrimalDual | None) -> None:
+        y, precision = self.problem.y, self.precision
+        if curve is not None:
+            found = solve_newton(
+                view.features, y, curve, precision, point,
+                cost=self._cost_at, tol=self.tol, exact=self.small, spend=self.spend,
+            )  # fmt: skip
+            self.offer(view.to_full(found))
+            return
+        box = box_of(self.problem.loss, self.cost)
+        found = solve_augmented(
+            view.features, y, box, precision, point, tol=self.tol, spend=self.spend,
+            accept=lambda candidate: self.offer(view.to_full(candidate)),
+        )  # fmt: skip
+        self.offer(view.to_full(found))
+        if self.small and self.best is not None:
+            self._polish(view, box)
+
+    def _polish(self, view: _Whole | _Span, box: Box) -> None:
+        exact = polish_free_set(
+            view.features, self.problem.y, box, self.precision,
+            self.best.dual, self.best.intercept,
+        )  # fmt: skip
+        if exact is not None:
+            self.offer(view.to_full(PrimalDual(*exact)))
+
+    def _descend(self, seed: int, point: PrimalDual | None) -> PrimalDual:
+        from anynorm.solvers.linear.coordinate_descent import DualState, descend_dual
+
+        features = self.features
+        if point is None:
+            point = PrimalDual(np.zeros(features.p), 0.0, np.zeros(features.n))
+        state = DualState(point.dual.copy(), features.to_coef(point.u), point.bias)
+        descend_dual(
+            features, self.problem.y, box_of(self.problem.loss, self.cost), self.precision, state,
+            tol=self.tol, seed=seed, max_epochs=self.max_iter, deadline=self.deadline,
+            check=lambda at: self._offer_coef(at.coef, at.bias, at.dual, at.epochs),
+        )  # fmt: skip
+        self.n_iter = state.epochs
+        if not self._certified():
+            self._offer_coef(state.coef, state.bias, state.dual, state.epochs)
+        return PrimalDual(self._unscaled(state.coef), state.bias, state.dual)
+
+    def spend(self, steps: int) -> bool:
+        """Book iterations; whether there is still something to spend."""
+        if self.n_iter + steps > self.max_iter or time.monotonic() >= self.deadline:
+            return False
+        self.n_iter += steps
+        return True
+
+    def offer(self, point: PrimalDual) -> bool:
+        """Certify a point given by its scaled coefficients; keep it if it is the best so far."""
+        return self._offer_coef(
+            self.features.to_coef(point.u), point.bias, point.dual, self.n_iter
+        )
+
+    def _offer_coef(self, coef, bias, dual, n_iter) -> bool:
+        problem = self.problem
+        scores = problem.scores(coef)
+        if problem.free_bias:
+            bias = optimal_bias(problem.loss, scores, problem.y, problem.C, problem.sample_weight)
+        stopped = Status.TIME_LIMIT if time.monotonic() >= self.deadline else Status.MAX_ITER
+        certificate = certify(
+            problem, coef, bias, dual, tol=self.tol, stopped=stopped, scores=scores
+        )
+        if self.progress is not None:
+            seconds = time.monotonic() - self.began
+            self.progress(
+                Progress(
+                    n_iter, certificate.primal, certificate.dual, certificate.gap, seconds
+                )
+            )
+        if self.best is None or not certificate.gap > self.best.certificate.gap:
+            self.best = _Best(coef.copy(), bias, dual.copy(), certificate)
+        return certificate.gap <= self.tol
+
+    def solution(self) -> Solution:
+        """The best point with its certificate."""
+        best = self.best
+        return Solution(
+            dual=best.dual,
+            certificate=best.certificate,
+            n_iter=max(1, self.n_iter),
+            coef=best.coef,
+            intercept=best.intercept,
+        )
+
+    def _certified(self) -> bool:
+        return self.best is not None and self.best.certificate.gap <= self.tol
+
+    def _curve(self) -> Curve | None:
+        """The smooth losses as Newton sees them; None for those with a box dual."""
+        name = self.problem.loss.name
+        kinds = {"squared_hinge": SquaredHinge, "squared": Squared, "logistic": Logistic}
+        return kinds[name](self.cost) if name in kinds else None
+
+    def _cost_at(self, residual: np.ndarray) -> float:
+        problem = self.problem
+        return problem.loss.value(residual, problem.C, problem.sample_weight)
+
+    def _descent_suits(self) -> bool:
+        boxed = self.problem.loss.name in ("hinge", "absolute", "squared_hinge")
+        return boxed and self.features.sparse and min(self.problem.X.shape) > _DESCENT_SIDE
+
+    def _span(self) -> _Span | None:
+        n, p = self.features.n, self.features.p
+        if self.features.sparse or n > _LARGEST_SPAN or _SPAN_RATIO * n > p:
+            return None
+        return _Span.of(self.features)
+
+    def _from_dual(self, dual: np.ndarray) -> PrimalDual:
+        """A starting point from the dual variables of another fit."""
+        problem = self.problem
+        dual = problem.loss.clip_dual(dual, problem.C, problem.sample_weight)
+        total = float(problem.y @ dual)
+        bias = total / self.precision if 0 < self.precision < np.inf else 0.0
+        return PrimalDual(self.features.adjoint(problem.y * dual), bias, dual)
+
+    def _incumbent(self) -> PrimalDual:
+        best = self.best
+        return PrimalDual(self._unscaled(best.coef), best.intercept, best.dual)
+
+    def _unscaled(self, coef: np.ndarray) -> np.ndarray:
+        scale = self.features.scale
+        if scale is None:
+            return coef
+        return np.divide(coef, scale, out=np.zeros_like(coef), where=scale > 0)
+
+
+class _Whole:
+    """The features as they are."""
+
+    def __init__(self, features: DenseFeatures | SparseFeatures) -> None:
+        self.features = features
+
+    def to_full(self, point: PrimalDual) -> PrimalDual:
+        """The same point."""
+        return point
+
+
+class _Span:
+    """The features rotated into the span of the examples: n x n instead of n x p.
+
+    A A' = L L', so A = L Q' with orthonormal Q, and u = Q z has the scores L z and the norm of z.
+    """
+
+    def __init__(self, full: DenseFeatures, lower: np.ndarray) -> None:
+        self.full = full
+        self.lower = lower
+        self.features = DenseFeatures(lower, None)
+
+    @classmethod
+    def of(cls, features: DenseFeatures) -> _Span | None:
+        """None where the examples are so dependent that no factor exists."""
+        gram = features.rows_gram(np.arange(features.n))
+        diagonal = np.diag_indices_from(gram)
+        gram[diagonal] += 1e-14 * max(float(np.diagonal(gram).max()), np.finfo(float).tiny)
+        try:
+            return cls(features, scipy.linalg.cholesky(gram, lower=True, check_finite=False))
+        except np.linalg.LinAlgError:
+            return None
+
+    def to_full(self, point: PrimalDual) -> PrimalDual:
+        """u = Q z = A' L^-T z."""
+        beta = scipy.linalg.solve_triangular(self.lower, point.u, lower=True, trans="T")
+        return PrimalDual(self.full.adjoint(beta), point.bias, point.dual)
+
+    def from_full(self, point: PrimalDual) -> PrimalDual:
+        """z = Q' u, from the scores A u = L z."""
+        z = scipy.linalg.solve_triangular(self.lower, self.full.scores(point.u), lower=True)
+        return PrimalDual(z, point.bias, point.dual)
