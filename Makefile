@@ -37,13 +37,14 @@ demo:
 
 test:
 	@sh tools/environment.sh test
-	$(BIN)/python -m pytest -n 2 $(ARGS)
+	@find .cache -maxdepth 1 -name 'numba-*' ! -name 'numba-$(SOURCES)' -mtime +2 -exec rm -rf {} + 2>/dev/null || true
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
 
 lint:
 	@sh tools/environment.sh lint
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
 
 docs:
 	@sh tools/environment.sh docs
