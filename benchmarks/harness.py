@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -25,10 +25,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA", "RAYON", "VECLIB_MAXIMUM", "BLIS")
 _MARK = "RESULT "
-
-
-class Timeout(Exception):
-    """A process took longer than its limit."""
 
 
 def call(
@@ -40,23 +36,45 @@ def call(
 ) -> Any:
     """Run ``"package.module:function"`` in a fresh one-threaded interpreter.
 
-    Arguments and result travel as JSON.  Raises `Timeout` after `limit` seconds, and RuntimeError
-    with the end of the process's own message when it fails.
+    Arguments and result travel as JSON.  Raises TimeoutError after `limit` seconds, and
+    RuntimeError with the end of the process's own message when it fails.
     """
+    answers = call_each(function, arguments, limit=limit, environment=environment)
+    if not answers:
+        raise TimeoutError(f"{function} took over {limit:g} s")
+    return answers[-1]
+
+
+def call_each(
+    function: str,
+    arguments: dict[str, Any],
+    *,
+    limit: float = 600.0,
+    environment: dict[str, str] | None = None,
+) -> list[Any]:
+    """Run a generator function likewise; returns what it had yielded by the time limit."""
     command = [sys.executable, "-m", "benchmarks.harness", function, json.dumps(arguments)]
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     variables = {**os.environ, **dict.fromkeys((f"{name}_NUM_THREADS" for name in THREADS), "1")}
     variables.update(PYTHONPATH=path, **(environment or {}))
-    try:
-        done = subprocess.run(
-            command, env=variables, cwd=ROOT, capture_output=True, text=True, timeout=limit
-        )
-    except subprocess.TimeoutExpired as error:
-        raise Timeout(f"over {limit:g} s") from error
-    answers = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
-    if done.returncode or not answers:
-        raise RuntimeError(f"{function} failed in its process:\n{done.stderr[-2000:]}")
-    return json.loads(answers[-1].removeprefix(_MARK))
+    with subprocess.Popen(
+        command,
+        env=variables,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            output, message = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            output, message = process.communicate()
+        else:
+            if process.returncode:
+                raise RuntimeError(f"{function} failed in its process:\n{message[-2000:]}")
+    lines = [line for line in output.splitlines() if line.startswith(_MARK)]
+    return [json.loads(line.removeprefix(_MARK)) for line in lines]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -229,10 +247,11 @@ def seconds(value: float) -> str:
 
 
 def _serve() -> None:
-    """The other side of `call`."""
+    """The other side of `call_each`: one line of output per result."""
     module, function = sys.argv[1].split(":")
     result = getattr(importlib.import_module(module), function)(**json.loads(sys.argv[2]))
-    print(_MARK + json.dumps(result), flush=True)
+    for answer in result if isinstance(result, Iterator) else [result]:
+        print(_MARK + json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":

@@ -13,16 +13,9 @@ from benchmarks.linear import Work
 from benchmarks.peers.linear import PEERS
 
 
-def answer(value):
-    """Called in another process by the tests below."""
-    import os
-
-    return {"value": value, "threads": os.environ["OMP_NUM_THREADS"], "process": os.getpid()}
-
-
 def test_call_runs_in_a_fresh_process_with_one_thread():
-    first = harness.call("tests.test_benchmarks:answer", {"value": [1, 2]})
-    second = harness.call("tests.test_benchmarks:answer", {"value": None})
+    first = harness.call("tests.processes:answer", {"value": [1, 2]})
+    second = harness.call("tests.processes:answer", {"value": None})
     assert first["value"] == [1, 2]
     assert first["threads"] == "1"
     assert first["process"] != second["process"]
@@ -31,10 +24,16 @@ def test_call_runs_in_a_fresh_process_with_one_thread():
 def test_call_reports_failures_and_time_limits():
     with pytest.raises(RuntimeError, match="has no attribute 'missing'"):
         harness.call("benchmarks.harness:missing", {})
-    with pytest.raises(harness.Timeout, match=r"over 0\.2 s"):
+    with pytest.raises(TimeoutError, match=r"over 0\.2 s"):
         harness.call(
             "benchmarks.harness:import_time", {"statement": "import time; time.sleep(9)"}, limit=0.2
         )
+
+
+def test_what_was_yielded_before_the_time_limit_is_kept():
+    assert harness.call_each("tests.processes:count", {"pause": 0}) == [0, 1, 2, 3]
+    cut = harness.call_each("tests.processes:count", {"pause": 60}, limit=4)
+    assert cut == [0, 1, 2]
 
 
 def test_timing_keeps_the_first_run_apart():
@@ -112,12 +111,17 @@ def test_small_run_fills_rows_and_file(tmp_path, capsys):
     assert harness.table(rows) in report.table(output)
 
 
-def test_memory_import_and_first_fit_rows(tmp_path):
+def test_memory_row_relates_the_fit_to_the_data(tmp_path):
     linear.write_data(tmp_path, quick=True)
-    run = linear.Run(tmp_path, repeats=1, limit=120)
-    work = Work("sparse", "hinge", 1.0, 1e-3, True)
-    memory = run.memory(work)
-    assert memory.details["data"] > 50_000
-    assert memory.ratio >= 1
-    assert run.imports("import json", "import sklearn", 1.0).met
-    assert run.first_fit(work).unit == "s more"
+    row = linear.Run(tmp_path, repeats=1, limit=120).memory(
+        Work("sparse", "hinge", 1.0, 1e-3, True)
+    )
+    used = row.details
+    assert used["data"] > 50_000
+    assert row.ratio == (used["data"] + used["fit"]) / used["data"] >= 1
+
+
+def test_import_row_compares_fresh_interpreters(tmp_path):
+    row = linear.Run(tmp_path, repeats=1, limit=60).imports("import sys", "import numpy", 1.0)
+    assert row.met
+    assert row.ratio == row.details["import sys"] / row.details["import numpy"]
