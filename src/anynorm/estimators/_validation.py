@@ -76,8 +76,7 @@ def validate(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Data:
     """Check what was given to `fit`; the estimator itself is not touched."""
     probe = copy.copy(estimator)
     X = _usable_matrix(probe, X, reset=True)
-    y = _usable_labels(estimator, y, X.shape[0])
-    labels, codes = _encode(y)
+    labels, codes = _encode(_usable_labels(estimator, y, X.shape[0]))
     weights = _usable_weights(sample_weight, X.shape[0])
     weights = _with_class_weight(estimator.class_weight, labels, codes, weights)
     kept = _classes_with_weight(labels, codes, weights)
@@ -167,7 +166,7 @@ def _check_entries(X: Matrix, names: np.ndarray | None) -> None:
         return
     for block in _flat_blocks(X):
         with np.errstate(invalid="ignore"):
-            low, high = block.min(), block.max()
+            low, high = float(block.min()), float(block.max())
         if not (low >= -LARGEST and high <= LARGEST):
             _raise_for_entries(X, names)
 
@@ -184,7 +183,7 @@ def _raise_for_entries(X: Matrix, names: np.ndarray | None) -> None:
     tests = {
         "NaN": np.isnan(values),
         "infinity": np.isinf(values),
-        f"a value beyond {LARGEST:g}": np.abs(values) > LARGEST,
+        f"a value beyond {LARGEST:g}": np.abs(values) > min(LARGEST, np.finfo(X.dtype).max),
     }
     remedies = {
         "NaN": "Impute it, e.g. with sklearn.impute.SimpleImputer, or drop the rows.",
@@ -220,23 +219,17 @@ def _usable_labels(estimator: Any, y: Any, n_rows: int) -> np.ndarray:
         )
     if sp.issparse(y):
         raise ValueError("y must be a 1-D array of class labels, not sparse; use y.toarray().")
+    if np.asarray(y).dtype.kind == "c":
+        raise ValueError("y is complex; give class labels that are integers or strings.")
     y = column_or_1d(y, warn=True)
     if len(y) != n_rows:
         raise ValueError(f"y has {len(y)} entries but X has {n_rows} rows; give one label per row.")
-    if y.dtype.kind == "c":
-        raise ValueError("y is complex; give class labels that are integers or strings.")
     missing = _missing(y)
     if missing.any():
         kind = "infinity" if y.dtype.kind == "f" and np.isinf(y).any() else "NaN or None"
         raise ValueError(
             f"y has {kind} (first at row {int(missing.argmax())}). Drop the rows without a label."
         )
-    try:
-        check_classification_targets(y)
-    except ValueError as error:
-        raise ValueError(
-            f"y must hold class labels ({error}). For classes cut from numbers use e.g. y > 0."
-        ) from None
     return y
 
 
@@ -249,12 +242,19 @@ def _missing(y: np.ndarray) -> np.ndarray:
 
 
 def _encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The sorted labels, and the place of each row's label among them."""
     try:
         labels, codes = np.unique(y, return_inverse=True)
     except TypeError:
         raise ValueError(
             "y mixes labels of different types that cannot be ordered. Make them all strings, "
             "e.g. with y.astype(str)."
+        ) from None
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        raise ValueError(
+            f"y must hold class labels ({error}). For classes cut from numbers use e.g. y > 0."
         ) from None
     return labels, codes.reshape(-1)
 
