@@ -9,16 +9,18 @@ of the negative ones, where these are in order.  Otherwise:
     squared, L2         a weighted mean of t (over all rows, or over the rows that cost)
     LInf                the middle of the two extreme breakpoints
     logistic            a safeguarded Newton iteration
-    other norms         bisection on the sign of the slope, helped by intersecting tangents
+    other norms         the sign changes of the slope, by Brent's method to the last digits
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.special import expit
 
 from anynorm.losses import Loss
@@ -91,6 +93,29 @@ def optimal_bias(
     return low + (high - low) / 2
 
 
+@dataclass(frozen=True)
+class Cost:
+    """N of the residuals ``r = y (t - b)``, or of the cheapest slacks above them, by b."""
+
+    norm: Norm
+    t: Array
+    y: Array
+    one_sided: bool
+
+    def value(self, b: float) -> float:
+        """Return the cost at b."""
+        r = self.y * (self.t - b)
+        return self.norm.value(smallest_above(self.norm, r) if self.one_sided else r)
+
+    def subgradient(self, b: float) -> Array | None:
+        """Return a subgradient in the residuals at b, None where the norm gives none."""
+        r = self.y * (self.t - b)
+        if not self.one_sided:
+            return self.norm.subgradient(r)
+        a = self.norm.subgradient(smallest_above(self.norm, r))
+        return None if a is None else np.where(r > 0, a, 0.0)
+
+
 def _row_weights(slack: Norm | SquaredL2, n: int) -> Array:
     weights = getattr(slack, "weights", None)
     return np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
@@ -109,15 +134,7 @@ def _for_inequalities(slack: Norm | SquaredL2, t: Array, y: Array) -> Interval:
         return point, point
     if isinstance(slack, LInf):
         return (highest + lowest) / 2, (highest + lowest) / 2
-
-    def cost(b: float) -> float:
-        return slack.value(np.maximum(y * (t - b), 0.0))
-
-    def slope(b: float) -> tuple[float, float] | None:
-        r = np.maximum(y * (t - b), 0.0)
-        return _slope(slack.subgradient(r), r > 0, y)
-
-    return _minimisers(cost, slope, lowest, highest)
+    return _minimisers(Cost(slack, t, y, one_sided=True), lowest, highest)
 
 
 def _for_equalities(slack: Norm | SquaredL2, t: Array, y: Array) -> Interval:
@@ -134,14 +151,8 @@ def _for_equalities(slack: Norm | SquaredL2, t: Array, y: Array) -> Interval:
         half = slack.factor.T @ y
         mean = low + float(half @ (slack.factor.T @ (y * (t - low)))) / float(half @ half)
         return mean, mean
-
-    def cost(b: float) -> float:
-        return slack.value(y * (t - b))
-
-    def slope(b: float) -> tuple[float, float] | None:
-        return _slope(slack.subgradient(y * (t - b)), np.ones(len(t), dtype=bool), y)
-
-    return _minimisers(cost, slope, low, high) if slack.monotone else _search(cost, low, high)
+    cost = Cost(slack, t, y, one_sided=False)
+    return _minimisers(cost, low, high) if slack.monotone else _search(cost.value, low, high)
 
 
 def _not_monotone(norm: Norm, t: Array, y: Array) -> Interval:
@@ -154,15 +165,7 @@ def _not_monotone(norm: Norm, t: Array, y: Array) -> Interval:
         start = lowest + (highest - lowest) / 2
         b = start + smallest_above_with_bias(norm, y * (t - start), y)[1]
         return b, b
-
-    def cost(b: float) -> float:
-        return norm.value(smallest_above(norm, y * (t - b)))
-
-    def slope(b: float) -> tuple[float, float] | None:
-        r = y * (t - b)
-        return _slope(norm.subgradient(smallest_above(norm, r)), r > 0, y)
-
-    return _minimisers(cost, slope, lowest, highest)
+    return _minimisers(Cost(norm, t, y, one_sided=True), lowest, highest)
 
 
 def _order_statistic(t: Array, w: Array, target: float) -> Interval:
@@ -227,76 +230,42 @@ def _logistic(scores: Array, y: Array, w: Array) -> Interval:
     return b, b
 
 
-def _slope(a: Array | None, active: NDArray[np.bool_], y: Array) -> tuple[float, float] | None:
-    """Slope in b of the cost with subgradient a, and its rounding; None without a."""
-    if a is None:
-        return None
-    a = np.where(active, a, 0.0)
-    return -float(a @ y), _ROUNDING * float(np.abs(a).sum())
+def _minimisers(cost: Cost, low: float, high: float) -> Interval:
+    """All minimisers in [low, high] of a convex cost that falls at low and rises at high.
 
+    The ends are where the slope leaves zero, up to its rounding: two roots of monotone functions.
+    """
+    slopes: dict[float, tuple[float, float]] = {}
 
-def _minimisers(
-    cost: Callable[[float], float],
-    slope: Callable[[float], tuple[float, float] | None],
-    low: float,
-    high: float,
-) -> Interval:
-    """All minimisers in [low, high] of a convex cost that falls at low and rises at high."""
+    def leaving(b: float, sign: float) -> float:
+        if b not in slopes:
+            a = cost.subgradient(b)
+            assert a is not None
+            slopes[b] = -float(a @ cost.y), _ROUNDING * float(np.abs(a).sum())
+        slope, rounding = slopes[b]
+        return slope + sign * rounding
+
     if low == high:
         return low, high
-    if slope(low) is None:
-        return _search(cost, low, high)
-
-    def side(b: float) -> int:
-        value, rounding = slope(b)  # type: ignore[misc]
-        return 0 if abs(value) <= rounding else (1 if value > 0 else -1)
-
-    first = _first(lambda b: side(b) >= 0, cost, slope, low, high)
-    if side(first) > 0:
+    if cost.subgradient(low) is None:
+        return _search(cost.value, low, high)
+    first = _root(lambda b: leaving(b, 1.0), low, high)
+    if leaving(first, -1.0) > 0:
         return first, first
-    last = _first(lambda b: side(b) > 0, cost, slope, first, high)
+    above = [b for b in slopes if b > first and leaving(b, -1.0) > 0]
+    last = _root(lambda b: leaving(b, -1.0), first, min(above, default=high))
     return first, last
 
 
-def _first(
-    reached: Callable[[float], bool],
-    cost: Callable[[float], float],
-    slope: Callable[[float], tuple[float, float] | None],
-    low: float,
-    high: float,
-) -> float:
-    """The least b in [low, high] with reached(b), to the last digits; high if there is none.
-
-    Halving, with a look at the point where the tangents at both ends meet: for a piecewise
-    linear cost it is the answer as soon as both ends lie on the pieces beside it.
-    """
-    if reached(low):
+def _root(f: Callable[[float], float], low: float, high: float) -> float:
+    """Where a rising f, perhaps with jumps, changes sign; an end where it does not."""
+    if f(low) >= 0:
         return low
-    for turn in range(200):
-        middle = low + (high - low) / 2
-        width = 4e-16 * max(abs(low), abs(high))
-        if high - low <= width or not low < middle < high:
-            break
-        if turn % 2:
-            meeting = _tangents_meet(cost, slope, low, high)
-            for probe in (meeting - width, meeting + width):
-                if low < probe < high:
-                    low, high = (low, probe) if reached(probe) else (probe, high)
-            continue
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return high
-
-
-def _tangents_meet(
-    cost: Callable[[float], float],
-    slope: Callable[[float], tuple[float, float] | None],
-    low: float,
-    high: float,
-) -> float:
-    left, right = slope(low)[0], slope(high)[0]  # type: ignore[index]
-    if left == right:
-        return low + (high - low) / 2
-    return low + (cost(high) - cost(low) - right * (high - low)) / (left - right)
+    if f(high) <= 0:
+        return high
+    rounding = 4 * float(np.finfo(float).eps)
+    width = max(rounding * max(abs(low), abs(high)), 1e-300)
+    return float(brentq(f, low, high, xtol=width, rtol=rounding, maxiter=500))
 
 
 def _search(cost: Callable[[float], float], low: float, high: float) -> Interval:

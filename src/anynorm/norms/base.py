@@ -112,6 +112,7 @@ def over(a: Array, w: Array | None) -> Array:
 
 def euclidean(v: Array, w: Array | None = None) -> float:
     """Return sqrt(sum w v^2) for v >= 0, without overflow or underflow."""
+    v = v if w is None else np.where(w > 0, v, 0.0)
     top = float(v.max(initial=0.0))
     if top == 0.0 or not math.isfinite(top):
         return top

@@ -28,7 +28,9 @@ def excess_level(v: Array, w: Array, k: float) -> float:
     v, w = v[order], w[order]
     if not len(v) or v[0] == 0 or not math.isfinite(v[0]):
         return 0.0
-    depth = np.append(v[0] - v, v[0])  # the breakpoints z = v_1 >= v_2 >= ... >= v_n, 0
+    scale = float(v[0])
+    v = v / scale
+    depth = np.append(1.0 - v, 1.0)  # the breakpoints z = v_1 >= v_2 >= ... >= v_n, 0
     weight, first, second = (
         np.concatenate([[0.0], np.cumsum(w * depth[:-1] ** power)]) for power in (0, 1, 2)
     )
@@ -42,13 +44,14 @@ def excess_level(v: Array, w: Array, k: float) -> float:
         return 0.0
     j = int(np.argmax(above))
     if depth[j] == 0:
-        return float(v[0])
+        return scale
     mean = float(w[:j] @ v[:j]) / weight[j]
     variance = float(w[:j] @ (v[:j] - mean) ** 2) / weight[j]
     upper, lower = v[j - 1], v[j] if j < len(v) else 0.0
     if weight[j] <= k:
-        return float(lower)
-    return float(np.clip(mean - math.sqrt(k * variance / (weight[j] - k)), lower, upper))
+        return scale * float(lower)
+    level = mean - math.sqrt(k * variance / (weight[j] - k))
+    return scale * float(np.clip(level, lower, upper))
 
 
 def saturation_level(v: Array, w: Array, r: float) -> float:

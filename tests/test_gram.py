@@ -1,0 +1,130 @@
+"""Kernels: blocks against scikit-learn's kernels, sparse and dense, and clear errors."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
+from sklearn.svm import SVC
+
+from anynorm import gram as gram_module
+from anynorm.gram import Gram, make_gram, resolve_gamma
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(13, 4)) * (RNG.random((13, 4)) < 0.7)
+X_NEW = RNG.normal(size=(5, 4))
+BETA = RNG.normal(size=13) * (RNG.random(13) < 0.6)
+
+KERNELS = {
+    "linear": ({"kernel": "linear"}, linear_kernel),
+    "rbf": ({"kernel": "rbf", "gamma": 0.3}, lambda A, B: rbf_kernel(A, B, gamma=0.3)),
+    "poly": (
+        {"kernel": "poly", "gamma": 0.5, "degree": 2, "coef0": 1.0},
+        lambda A, B: polynomial_kernel(A, B, gamma=0.5, degree=2, coef0=1.0),
+    ),
+    "callable": (
+        {"kernel": lambda A, B: rbf_kernel(A, B, gamma=2.0)},
+        lambda A, B: rbf_kernel(A, B, gamma=2.0),
+    ),
+}
+FORMS = {
+    "dense": lambda A: A,
+    "fortran": np.asfortranarray,
+    "csr": sp.csr_array,
+    "csc": sp.csc_matrix,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", KERNELS)
+def test_blocks_products_and_predictions_agree_with_scikit_learn(name, form, monkeypatch):
+    monkeypatch.setattr(gram_module, "_BLOCK_ENTRIES", 20)  # many blocks, even here
+    options, reference = KERNELS[name]
+    gram = make_gram(FORMS[form](X), **options)
+    K = reference(X, X)
+    assert gram.n == 13
+    assert np.allclose(gram.block(slice(None), slice(None)), K, rtol=1e-12, atol=1e-13)
+    assert np.allclose(gram.block([3, 0, 7], slice(2, 9, 3)), K[np.ix_([3, 0, 7], [2, 5, 8])])
+    assert np.allclose(gram.diagonal(), np.diag(K))
+    assert np.allclose(gram.matvec(BETA), K @ BETA)
+    new = FORMS[form](X_NEW) if form != "csc" else sp.csr_matrix(X_NEW)
+    assert np.allclose(gram.cross(new), reference(X_NEW, X))
+    assert np.allclose(gram.cross(new, [1, 4]), reference(X_NEW, X[[1, 4]]))
+    assert np.allclose(gram.predict(new, BETA), reference(X_NEW, X) @ BETA)
+    assert np.array_equal(gram.predict(new, np.zeros(13)), np.zeros(5))
+
+
+def test_precomputed_kernels_are_the_matrix():
+    K = rbf_kernel(X, gamma=0.7)
+    gram = make_gram(K, "precomputed")
+    assert np.array_equal(gram.block([2, 5], [1]), K[[2, 5]][:, [1]])
+    assert np.allclose(gram.matvec(BETA), K @ BETA)
+    assert np.array_equal(gram.diagonal(), np.ones(13))
+    new = rbf_kernel(X_NEW, X, gamma=0.7)
+    assert np.allclose(gram.predict(new, BETA), new @ BETA)
+    with pytest.raises(ValueError, match="must have 13 columns"):
+        gram.cross(np.ones((2, 12)))
+
+
+def test_float32_rows_are_evaluated_in_float64():
+    narrow = X.astype(np.float32)
+    gram = Gram.rbf(narrow, 0.3)
+    wide = rbf_kernel(narrow.astype(np.float64), gamma=0.3)
+    assert gram.block(slice(None), slice(None)).dtype == np.float64
+    assert np.allclose(gram.block(slice(None), slice(None)), wide, rtol=1e-13)
+
+
+def test_far_from_the_origin_distances_keep_their_digits():
+    """At an offset of 1e8 the expanded square would lose every digit of these distances."""
+    gram = Gram.rbf(X + 1e8, 0.3)
+    near = rbf_kernel((X + 1e8) - 1e8, gamma=0.3)
+    assert np.allclose(gram.block(slice(None), slice(None)), near, rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", ["dense", "csr"])
+def test_gamma_as_scikit_learn_reads_it(form):
+    y = np.arange(13) % 2
+    for gamma in ("scale", "auto"):
+        theirs = SVC(gamma=gamma).fit(X, y)._gamma
+        assert resolve_gamma(gamma, FORMS[form](X)) == pytest.approx(theirs, rel=1e-12)
+    assert resolve_gamma("scale", np.ones((3, 2))) == 1.0
+    with pytest.raises(ValueError, match="gamma must be"):
+        resolve_gamma("big", X)
+    with pytest.raises(ValueError, match="gamma must be"):
+        resolve_gamma(-1.0, X)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (lambda A, B: np.full((len(A), len(B)), np.nan), "NaN or infinite"),
+        (lambda A, B: np.ones(len(A)), "matrix of shape"),
+        (lambda A, B: A @ B, "could not be evaluated"),
+        (lambda A, B: A @ B.T + np.arange(len(A))[:, None], "not symmetric"),
+        ("gaussian", "kernel must be 'linear'"),
+    ],
+)
+def test_bad_kernels_say_what_is_wrong(kernel, message):
+    with pytest.raises(ValueError, match=message):
+        make_gram(X, kernel)
+
+
+@pytest.mark.parametrize(
+    ("K", "message"),
+    [
+        (np.ones((2, 3)), "square"),
+        (np.array([[1.0, 2.0], [0.0, 1.0]]), "not symmetric"),
+        (np.array([[1.0, np.nan], [np.nan, 1.0]]), "NaN or infinite"),
+    ],
+)
+def test_bad_precomputed_matrices_say_what_is_wrong(K, message):
+    with pytest.raises(ValueError, match=message):
+        Gram.precomputed(K)
+
+
+def test_semidefiniteness_is_known_or_checked_by_the_spectrum():
+    assert Gram.linear(X).is_psd() is True
+    assert Gram.poly(X, coef0=-1.0).psd is None
+    assert Gram.precomputed(X @ X.T).is_psd() is True
+    assert Gram.precomputed(np.array([[0.0, 1.0], [1.0, 0.0]])).is_psd() is False
+    assert Gram.precomputed(X @ X.T).is_psd(max_rows=5) is None
+    assert Gram.from_callable(lambda A, B: -(A @ B.T), X, psd=False).is_psd() is False
