@@ -1,13 +1,15 @@
 """Hypothesis strategies for vectors, norms and small problems of the grid, degenerate ones too."""
 
-import cvxpy as cp
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from anynorm.gram import Gram
 from anynorm.losses import Loss, get_loss
 from anynorm.norms import K12, L1, L2, LInf, Lp, Mahalanobis, Norm, SquaredL2, TopK, TopK2
 from anynorm.problem import Problem
+
+cp = pytest.importorskip("cvxpy", reason="the users' norms are also written for cvxpy")
 
 
 class Stretched(Norm):

@@ -123,7 +123,7 @@ def test_losses_are_found_by_name_or_by_slack():
         "squared",
         "logistic",
     ]
-    with pytest.raises(ValueError, match="absolute.*hinge.*logistic.*squared.*got 'huber'"):
+    with pytest.raises(ValueError, match=r"absolute.*hinge.*logistic.*squared.*got 'huber'"):
         get_loss("huber")
     with pytest.raises(ValueError, match="constraints must be"):
         Loss.from_slack(L2(), "both")
