@@ -2,6 +2,8 @@
 
 import inspect
 import pickle
+import subprocess
+import sys
 
 import joblib
 import numpy as np
@@ -159,3 +161,16 @@ def test_weights_through_metadata_routing():
     alone = LinearSVC(C=0.5, tol=1e-10).fit(scaled, y, sample_weight=weights)
     np.testing.assert_array_equal(search.best_estimator_[-1].coef_, alone.coef_)
     assert scores.shape == (3,)
+
+
+def test_predictions_do_not_need_numba(tmp_path):
+    """Whoever only loads a model and predicts does not wait for a compiler."""
+    X, y = noisy_classes(n=60, p=4, n_classes=3)
+    joblib.dump((LinearSVC().fit(X, y), X), tmp_path / "model")
+    program = (
+        "import sys, joblib; model, X = joblib.load(sys.argv[1]); print(model.predict(X).tolist());"
+        "assert 'numba' not in sys.modules"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "model")]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == str(LinearSVC().fit(X, y).predict(X).tolist())

@@ -37,7 +37,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_features(self, X)
-        if sp.issparse(self.coef_):
+        if X.dtype == np.float64 or sp.issparse(self.coef_):
             scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)
         else:
             scores = np.column_stack([matvec(X, w) for w in self.coef_])
