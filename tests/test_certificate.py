@@ -133,7 +133,7 @@ def test_linear_programmes_agree_with_highs(slack, constraints, intercept):
 
 
 @given(grid_problem(), st.data())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_repaired_duals_are_feasible(problem, data):
     a = data.draw(vectors(n=problem.n_rows, scaled=False)) * data.draw(
         st.sampled_from([1e-8, 1.0, 1e8])
@@ -233,7 +233,7 @@ def costs(loss, scores, y, w, biases):
 
 
 @given(bias_case())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_the_optimal_bias_beats_a_dense_grid(case):
     """No grid point, and no scalar minimiser, is better; just outside the interval is worse."""
     loss, scores, y, w = case
@@ -259,7 +259,7 @@ def test_the_optimal_bias_beats_a_dense_grid(case):
 
 
 @given(bias_case())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_the_interval_is_all_of_the_minimisers(case):
     """A step beyond either end costs more (losses with kinks: at once; smooth ones: by squares)."""
     loss, scores, y, w = case
@@ -285,6 +285,16 @@ def test_bias_with_weights_is_bias_of_repeated_rows(name):
         weighted = optimal_bias_interval(get_loss(name), scores, y, 1.0, w)
         repeated = optimal_bias_interval(get_loss(name), scores[rows], y[rows], 1.0)
         assert weighted == pytest.approx(repeated, rel=1e-9, abs=1e-9)
+
+
+def test_a_norm_that_carries_its_own_weights_is_as_good_as_sample_weights():
+    scores, y = X[:, 0], Y
+    for slack in (L1(), L2(), LInf(), TopK(2), TopK2(2), K12(2), Lp(1.5)):
+        own, outside = Loss.from_slack(slack.weighted(W)), Loss.from_slack(slack)
+        assert optimal_bias(own, scores, y, 1.0) == optimal_bias(outside, scores, y, 1.0, W)
+        mine = repair_dual(Problem(y=Y, C=1.0, loss=own, X=X), np.ones(N))
+        theirs = repair_dual(Problem(y=Y, C=1.0, loss=outside, X=X, sample_weight=W), np.ones(N))
+        assert np.allclose(mine, theirs, rtol=1e-12)
 
 
 def test_the_bias_is_the_middle_of_the_interval():

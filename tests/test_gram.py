@@ -1,5 +1,7 @@
 """Kernels: blocks against scikit-learn's kernels, sparse and dense, and clear errors."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -63,6 +65,12 @@ def test_precomputed_kernels_are_the_matrix():
     assert np.allclose(gram.predict(new, BETA), new @ BETA)
     with pytest.raises(ValueError, match="must have 13 columns"):
         gram.cross(np.ones((2, 12)))
+
+
+@pytest.mark.parametrize("name", ["linear", "rbf", "poly"])
+def test_kernels_travel_to_other_processes(name):
+    gram = make_gram(X, **KERNELS[name][0])
+    assert np.array_equal(pickle.loads(pickle.dumps(gram)).matvec(BETA), gram.matvec(BETA))
 
 
 def test_float32_rows_are_evaluated_in_float64():

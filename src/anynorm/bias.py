@@ -25,6 +25,7 @@ from scipy.special import expit
 
 from anynorm.losses import Loss
 from anynorm.norms import L1, L2, LInf, Mahalanobis, Norm, SquaredL2
+from anynorm.norms.base import Weighted
 from anynorm.norms.envelope import smallest_above, smallest_above_with_bias
 
 Array = NDArray[np.float64]
@@ -54,19 +55,17 @@ def optimal_bias_interval(
     """
     t = y - np.asarray(scores, dtype=np.float64)
     slack = loss.slack
-    if weights is not None:
-        if isinstance(slack, Norm):
-            slack = slack.weighted(weights)
-        if slack is None or slack.monotone:
-            kept = weights > 0
-            t, y, weights = t[kept], y[kept], weights[kept]
-            slack = None if loss.slack is None else loss.slack.weighted(weights)
     if slack is None:
-        return _logistic(y - t, y, np.ones(len(y)) if weights is None else weights)
+        w = np.ones(len(y)) if weights is None else weights
+        return _logistic(scores[w > 0], y[w > 0], w[w > 0])
+    if weights is not None:
+        slack = slack.weighted(weights)
+    if isinstance(slack, Weighted) and slack.weights is not None:
+        kept = np.asarray(slack.weights) > 0
+        t, y, slack = t[kept], y[kept], slack.for_rows(kept)
     if loss.constraints == "equality":
         return _for_equalities(slack, t, y)
-    if not slack.monotone:
-        assert isinstance(slack, Norm)
+    if isinstance(slack, Norm) and not slack.monotone:
         return _not_monotone(slack, t, y)
     return _for_inequalities(slack, t, y)
 
@@ -117,8 +116,8 @@ class Cost:
 
 
 def _row_weights(slack: Norm | SquaredL2, n: int) -> Array:
-    weights = getattr(slack, "weights", None)
-    return np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+    given = slack.weights if isinstance(slack, Weighted) else None
+    return np.ones(n) if given is None else np.asarray(given, dtype=np.float64)
 
 
 def _for_inequalities(slack: Norm | SquaredL2, t: Array, y: Array) -> Interval:

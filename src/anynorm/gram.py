@@ -13,6 +13,7 @@ inherit the rounding of a solver that worked in float32.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -72,11 +73,7 @@ class Gram:
         """Return the kernel ``exp(-gamma ||x - z||^2)``."""
         value = resolve_gamma(gamma, X)
         origin = None if sp.issparse(X) else np.asarray(X).mean(axis=0, dtype=np.float64)
-
-        def pairs(A: Any, B: Any) -> Array:
-            return np.exp(-value * _squared_distances(A, B, origin))
-
-        return cls(pairs, X, X.shape[0], True, "rbf")
+        return cls(partial(_rbf, gamma=value, origin=origin), X, X.shape[0], True, "rbf")
 
     @classmethod
     def poly(
@@ -84,10 +81,7 @@ class Gram:
     ) -> Gram:
         """Return the kernel ``(gamma x'z + coef0)^degree``."""
         value = resolve_gamma(gamma, X)
-
-        def pairs(A: Any, B: Any) -> Array:
-            return np.asarray((value * _products(A, B) + coef0) ** degree)
-
+        pairs = partial(_poly, gamma=value, degree=degree, coef0=coef0)
         known = True if coef0 >= 0 and float(degree).is_integer() and degree >= 0 else None
         return cls(pairs, X, X.shape[0], known, "poly")
 
@@ -97,7 +91,7 @@ class Gram:
         K = np.asarray(K)
         if K.ndim != 2 or K.shape[0] != K.shape[1]:
             raise ValueError(f"a precomputed kernel must be a square matrix; got shape {K.shape}")
-        gram = cls(lambda A, B: K[np.ix_(A, B)], np.arange(len(K)), len(K), None, "precomputed")
+        gram = cls(partial(_look_up, K=K), np.arange(len(K)), len(K), None, "precomputed")
         for rows in gram.row_blocks():
             _check_symmetric(gram.block(rows, slice(None)), np.asarray(K[:, rows]).T)
         return gram
@@ -269,6 +263,18 @@ def _products(A: Any, B: Any) -> Array:
     A, B = A.astype(np.float64, copy=False), B.astype(np.float64, copy=False)
     product = A @ B.T
     return np.asarray(product.toarray() if sp.issparse(product) else product)
+
+
+def _rbf(A: Any, B: Any, gamma: float, origin: Array | None) -> Array:
+    return np.exp(-gamma * _squared_distances(A, B, origin))
+
+
+def _poly(A: Any, B: Any, gamma: float, degree: float, coef0: float) -> Array:
+    return np.asarray((gamma * _products(A, B) + coef0) ** degree)
+
+
+def _look_up(A: Any, B: Any, K: NDArray[Any]) -> NDArray[Any]:
+    return K[np.ix_(A, B)]
 
 
 def _squared_lengths(X: Any) -> Array:

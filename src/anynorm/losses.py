@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlog1py, xlogy
 
 from anynorm.norms import L1, Norm, SquaredL2, get_norm
+from anynorm.norms.base import Weighted
 from anynorm.norms.envelope import smallest_above, smallest_dual_above
 
 Array = NDArray[np.float64]
@@ -149,7 +150,8 @@ class Loss:
             return np.minimum(clipped, _bounds(C, weights, len(clipped)))
         if isinstance(slack, L1):
             return slack.project_dual(clipped, C)
-        return clipped if weights is None else np.where(weights > 0, clipped, 0.0)
+        absent = slack.weights if isinstance(slack, Weighted) else None
+        return clipped if absent is None else np.where(np.asarray(absent) > 0, clipped, 0.0)
 
     def largest_scale(self, a: Array, C: float, weights: Array | None = None) -> float:
         """Return the largest t for which t*a is allowed (a of the right signs)."""

@@ -197,13 +197,15 @@ class Problem:
         size = np.abs(pulled)
         if self.penalty_weights is not None:
             u = self.penalty_weights
-            never = (u == 0) & (size > _ROUNDING * self.column_sizes(a))
-            size = np.divide(size, u, out=np.where(never, math.inf, 0.0), where=u > 0)
+            never = np.flatnonzero(u == 0)
+            broken = np.zeros(len(u))
+            broken[never[size[never] > _ROUNDING * self._column_sizes(a, never)]] = math.inf
+            size = np.divide(size, u, out=broken, where=u > 0)
         return max(float(size.max(initial=0.0)), abs(self.bias_feature * float(self.y @ a)))
 
-    def column_sizes(self, a: Array) -> Array:
-        """Return ``sum_i |x_ij a_i|``, what the rounding of ``X'(y * a)`` is measured against."""
-        return np.asarray(abs(self.X).T @ np.abs(a), dtype=np.float64)
+    def _column_sizes(self, a: Array, columns: NDArray[np.intp]) -> Array:
+        """``sum_i |x_ij a_i|``, what the rounding of ``X'(y * a)`` is measured against."""
+        return np.asarray(abs(self.X[:, columns]).T @ np.abs(a), dtype=np.float64)
 
     def dual_objective(self, a: Array) -> float:
         """Return the dual objective D at a, minus infinity where a is not allowed."""

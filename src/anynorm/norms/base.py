@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from abc import abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -127,7 +127,7 @@ class Weighted(Parameterised):
         self.weights = weights
         self._w = None if weights is None else checked_weights(weights)
 
-    def weighted(self, w: ArrayLike) -> Any:
+    def weighted(self, w: ArrayLike) -> Self:
         """Return the same norm in which row i counts w_i times.
 
         Examples
@@ -140,6 +140,12 @@ class Weighted(Parameterised):
         """
         w = checked_weights(w)
         return type(self)(**{**self.get_params(), "weights": w if self._w is None else w * self._w})
+
+    def for_rows(self, kept: NDArray[np.bool_]) -> Self:
+        """Return the norm with the weights of the rows kept only."""
+        if self._w is None:
+            return self
+        return type(self)(**{**self.get_params(), "weights": self._w[kept]})
 
     def _rows(self, v: ArrayLike) -> tuple[Array, Array]:
         """|v| and the weights as an array."""
