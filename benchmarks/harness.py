@@ -192,20 +192,22 @@ class Row:
             return False
         return self.ratio >= self.bound if self.sense == ">=" else self.ratio <= self.bound
 
-    def cells(self) -> list[str]:
-        """The row as text, in the order of `HEADER`."""
+    def cells(self) -> dict[str, str]:
+        """The row as text, by column."""
         ratio = "-" if self.ratio is None else f"{self.ratio:.3g} {self.unit}"
         goal = "-" if self.bound is None else f"{self.sense} {self.bound:g} {self.unit}"
         verdict = {True: "yes", False: "NO", None: "-"}[self.met]
-        return [self.work, self.ours, self.other, ratio, goal, verdict, self.note]
+        texts = (self.work, self.ours, self.other, ratio, goal, verdict, self.note)
+        return dict(zip(COLUMNS, texts, strict=True))
 
 
-HEADER = ["work", "ours", "against", "ratio", "goal", "met", "note"]
+COLUMNS = ("work", "ours", "against", "ratio", "goal", "met", "note")
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[Row], columns: Sequence[str] = COLUMNS) -> str:
     """All rows as a Markdown table whose columns line up."""
-    lines = [HEADER, *(row.cells() for row in rows)]
+    cells = [row.cells() for row in rows]
+    lines = [list(columns), *([cell[column] for column in columns] for cell in cells)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     text = [
         "| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |"

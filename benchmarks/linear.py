@@ -40,7 +40,7 @@ class Work:
     intercept: bool = False
 
     def __str__(self) -> str:
-        bias = ", bias" if self.intercept else ""
+        bias = ", free bias" if self.intercept else ""
         return f"{self.loss.replace('_', ' ')}, {self.data}, C={self.C:g}, gap {self.gap:g}{bias}"
 
 
@@ -400,7 +400,7 @@ def main(arguments: list[str] | None = None) -> list[Row]:
                 row = job()
                 # Goals are about the full size.
                 rows.append(dataclasses.replace(row, bound=None) if options.quick else row)
-                print("  ".join(cell for cell in rows[-1].cells() if cell), flush=True)
+                print("  ".join(cell for cell in rows[-1].cells().values() if cell), flush=True)
     print(f"\nCPU seconds, one thread each side, {time.monotonic() - start:.0f} s in all\n")
     print(harness.table(rows))
     if output is not None:
