@@ -1,5 +1,10 @@
 """Sphinx configuration; nothing here needs the network."""
 
+import re
+
+from docutils import nodes
+from latex2mathml.converter import convert
+
 from anynorm import __version__
 
 project = "anynorm"
@@ -11,7 +16,6 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
 ]
@@ -27,6 +31,7 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 
 html_theme = "furo"
+html_math_renderer = "mathml"  # formulas show without a script from elsewhere
 html_title = f"anynorm {release}"
 html_static_path = ["_static"]
 
@@ -41,11 +46,27 @@ def escape_bars(app, what, name, obj, options, lines):
         if line.lstrip().startswith(">>>") or line.rstrip().endswith("::") or "math::" in line:
             literal = indent - line.lstrip().startswith(">>>")
         elif literal is None:
-            spans = line.split("`")
+            spans = _QUOTED.split(line)
             spans[::2] = [span.replace("|", r"\|") for span in spans[::2]]
-            lines[number] = "`".join(spans)
+            lines[number] = "".join(spans)
+
+
+_QUOTED = re.compile(r"(``.*?``|`.*?`)")
+
+
+def visit_inline(self, node):
+    """Write a formula in the text as MathML."""
+    self.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def visit_display(self, node):
+    """Write a formula on a line of its own as MathML."""
+    self.body.append(f'<div>{convert(node.astext(), display="block")}</div>')
+    raise nodes.SkipNode
 
 
 def setup(app):
-    """Register the hook above; it runs after napoleon's."""
+    """Register the hooks above; `escape_bars` runs after napoleon."""
     app.connect("autodoc-process-docstring", escape_bars)
+    app.add_html_math_renderer("mathml", (visit_inline, None), (visit_display, None))
