@@ -16,30 +16,22 @@ As soon as few rows are left there, the exact solution for that guess of the fre
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from anynorm.solvers.linear.box import Box
 from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures
 from anynorm.solvers.linear.newton import Iterate, ProximalBox, minimise_smooth
+from anynorm.solvers.linear.points import PrimalDual
 from anynorm.solvers.linear.polish import polish_free_set
 
 _FIRST_SIGMA = 0.5
 _WARM_SIGMA = 8.0
 _GROWTH = 4.0
-_LARGEST_SIGMA = 1e13
+_FAST = 0.1
+_STALLED = 4
 _INNER_SHARE = 0.1
 _TRY_POLISH_BELOW = 1e-3
-
-
-@dataclass
-class PrimalDual:
-    """Scaled coefficients, bias and dual point."""
-
-    u: np.ndarray
-    bias: float
-    dual: np.ndarray
 
 
 def solve_augmented(
@@ -64,8 +56,7 @@ def solve_augmented(
     u, bias, dual = start.u, start.bias, start.dual
     width = box.upper - box.lower
     scores = None
-    tried = -1
-    goal = tol
+    tried, goal, last, stalled = -1, tol, np.inf, 0
     while True:
         curve = ProximalBox(dual, sigma * width, box.lower, box.upper)
         at = minimise_smooth(
@@ -85,9 +76,14 @@ def solve_augmented(
             exact = polish_free_set(features, y, box, precision, dual, bias)
             if exact is not None and accept(PrimalDual(*exact)):
                 return PrimalDual(*exact)
-        sigma *= _GROWTH
-        if sigma > _LARGEST_SIGMA or not spend(0):
+        # A wide step (large sigma) amplifies the rounding of the margins: widen only where the
+        # gap falls slowly, and end where it has ceased to fall.
+        stalled = stalled + 1 if gap > 0.5 * last else 0
+        if at.crawling or stalled > _STALLED or not spend(0):
             return here
+        if gap > _FAST * last:
+            sigma *= _GROWTH
+        last = min(last, gap)
 
 
 def _primal(at: Iterate, box: Box, precision: float) -> float:
@@ -97,7 +93,7 @@ def _primal(at: Iterate, box: Box, precision: float) -> float:
 
 def _relative_gap(at: Iterate, box: Box, precision: float) -> float:
     gap = box.gap(at.residual, at.dual) + at.inner_gap
-    return gap / max(_primal(at, box, precision), np.finfo(float).tiny)
+    return gap / max(_primal(at, box, precision), 1e-10 * float(box.upper.sum()))
 
 
 def _inner_done(box: Box, precision: float, tol: float) -> Callable[[Iterate], bool]:
@@ -105,8 +101,6 @@ def _inner_done(box: Box, precision: float, tol: float) -> Callable[[Iterate], b
 
     def done(at: Iterate) -> bool:
         outer = box.gap(at.residual, at.dual)
-        return at.inner_gap <= _INNER_SHARE * outer or (
-            outer + at.inner_gap <= tol * _primal(at, box, precision)
-        )
+        return at.inner_gap <= _INNER_SHARE * outer or (_relative_gap(at, box, precision) <= tol)
 
     return done

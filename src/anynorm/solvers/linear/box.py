@@ -28,9 +28,9 @@ class Box:
 
 
 def box_of(loss: Loss, cost: np.ndarray) -> Box:
-    """The box of the hinge, absolute or squared hinge loss at C_i = cost_i."""
-    zero = np.zeros_like(cost)
+    """The box of the hinge, absolute, squared hinge or squared loss at C_i = cost_i."""
+    upper, shift = cost, np.zeros_like(cost)
     if loss.smooth:
-        shift = np.divide(0.5, cost, out=np.zeros_like(cost), where=cost > 0)
-        return Box(zero, np.where(cost > 0, np.inf, 0.0), shift)
-    return Box(-cost if loss.signed else zero, cost, zero)
+        upper = np.where(cost > 0, np.inf, 0.0)
+        shift = np.divide(0.5, cost, out=shift, where=cost > 0)
+    return Box(-upper if loss.signed else np.zeros_like(cost), upper, shift)

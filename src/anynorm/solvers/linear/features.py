@@ -7,6 +7,8 @@ rows run over blocks (dense) or over a row list inside a kernel (sparse).
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -14,6 +16,9 @@ from anynorm import design
 from anynorm.design import Matrix
 
 _BLOCK_ENTRIES = 1 << 18
+_BAD_SCALE = 1e4
+_SPARSE_PACE = 20.0  # a scattered multiplication against one inside BLAS
+_GRAM_PER_CALL = 5e7  # a kernel call stays below 0.2 s, so that Ctrl-C is heard
 
 
 def make_features(X: Matrix, scale: np.ndarray | None) -> DenseFeatures | SparseFeatures:
@@ -30,6 +35,40 @@ class _Features:
         self.X = X
         self.scale = scale
         self.n, self.p = X.shape
+
+    @cached_property
+    def large_columns(self) -> np.ndarray:
+        """Columns larger than the usual one by orders of magnitude."""
+        squares = design.column_norms_squared(self.X)
+        if self.scale is not None:
+            squares = squares * self.scale**2
+        usual = np.median(squares[squares > 0]) if np.any(squares > 0) else np.inf
+        return np.flatnonzero(squares > _BAD_SCALE**2 * usual)
+
+    @property
+    def badly_scaled(self) -> bool:
+        """Whether there are such columns."""
+        return self.large_columns.size > 0
+
+    def rows_matrix(self, rows: np.ndarray) -> np.ndarray:
+        """A_J as a dense array, for small J."""
+        block = design.take_rows(self.X, rows)
+        return self.to_coef(block.toarray() if sp.issparse(block) else block)
+
+    def weighted_gram(
+        self, rows: np.ndarray, weights: np.ndarray, center: np.ndarray | None
+    ) -> np.ndarray:
+        """(A_J - 1 center')' diag(weights) (A_J - 1 center'), p x p, by blocks of dense rows."""
+        out = np.zeros((self.p, self.p))
+        step = max(64, _BLOCK_ENTRIES // max(1, self.p))
+        root = np.sqrt(weights)
+        for start in range(0, rows.size, step):
+            block = self.rows_matrix(rows[start : start + step])
+            if center is not None:
+                block = block - center
+            block = block * root[start : start + step, None]
+            out += block.T @ block
+        return out
 
     def to_coef(self, u: np.ndarray) -> np.ndarray:
         """w = V u, the weights of the features as the user sees them."""
@@ -60,21 +99,6 @@ class DenseFeatures(_Features):
     def gram_cost(self, rows: np.ndarray) -> float:
         """Multiplications needed for `weighted_gram`."""
         return float(rows.size) * self.p**2
-
-    def weighted_gram(
-        self, rows: np.ndarray, weights: np.ndarray, center: np.ndarray | None
-    ) -> np.ndarray:
-        """(A_J - 1 center')' diag(weights) (A_J - 1 center'), p x p."""
-        out = np.zeros((self.p, self.p))
-        step = max(64, _BLOCK_ENTRIES // max(1, self.p))
-        root = np.sqrt(weights)
-        for start in range(0, rows.size, step):
-            block = self.to_coef(self._block(rows[start : start + step]))
-            if center is not None:
-                block = block - center
-            block = block * root[start : start + step, None]
-            out += block.T @ block
-        return out
 
     def rows_gram(self, rows: np.ndarray) -> np.ndarray:
         """A_J A_J', |J| x |J|."""
@@ -138,15 +162,20 @@ class SparseFeatures(_Features):
         return float(self._lengths[rows].sum())
 
     def gram_cost(self, rows: np.ndarray) -> float:
-        """Multiplications needed for `weighted_gram`, at a sparse kernel's slower pace."""
-        return 10.0 * float((self._lengths[rows].astype(np.float64) ** 2).sum())
+        """Multiplications needed for `weighted_gram`, in units of a dense one."""
+        by_entries = _SPARSE_PACE * float((self._lengths[rows].astype(np.float64) ** 2).sum())
+        return min(by_entries, float(rows.size) * self.p**2)
 
     def weighted_gram(
         self, rows: np.ndarray, weights: np.ndarray, center: np.ndarray | None
     ) -> np.ndarray:
         """(A_J - 1 center')' diag(weights) (A_J - 1 center'), p x p."""
+        if self.gram_cost(rows) == float(rows.size) * self.p**2:
+            return super().weighted_gram(rows, weights, center)
         out = np.zeros((self.p, self.p))
-        self._kernels.add_weighted_gram(*self.arrays, rows, weights, out)
+        calls = 1 + int((self._lengths[rows].astype(np.float64) ** 2).sum() / _GRAM_PER_CALL)
+        for part in np.array_split(np.arange(rows.size), calls):
+            self._kernels.add_weighted_gram(*self.arrays, rows[part], weights[part], out)
         out += np.tril(out, -1).T
         if self.scale is not None:
             out *= self.scale[:, None] * self.scale
@@ -176,9 +205,7 @@ class SparseFeatures(_Features):
     ) -> tuple[np.ndarray, float]:
         """A_J' (weights * A_J u), and sum(weights * A_J u), in one pass over the rows."""
         out = np.zeros(self.p)
-        total = self._kernels.add_hessian_product(
-            *self.arrays, rows, weights, self.to_coef(u), out
-        )
+        total = self._kernels.add_hessian_product(*self.arrays, rows, weights, self.to_coef(u), out)
         return self.to_coef(out), total
 
     def weighted_squares(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:

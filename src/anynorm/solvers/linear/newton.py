@@ -19,7 +19,13 @@ import numpy as np
 from scipy.special import expit
 
 from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures
-from anynorm.solvers.linear.newton_system import newton_step
+from anynorm.solvers.linear.newton_system import NewtonSystem
+
+_ROUNDING = 1e-15
+_IDLE_STEPS = 3
+_PATIENCE = 40
+_SHORT = 0.05
+_SHORT_STEPS = 8
 
 
 class Curve(Protocol):
@@ -95,6 +101,12 @@ class Iterate:
     residual: np.ndarray
     dual: np.ndarray
     dual_u: np.ndarray
+    crawling: bool = False
+
+    @property
+    def size(self) -> float:
+        """The size of F's terms, against which rounding is measured."""
+        return float(self.u @ self.u + np.abs(self.dual) @ np.abs(self.residual))
 
     @property
     def inner_gap(self) -> float:
@@ -117,35 +129,45 @@ def minimise_smooth(
 ) -> Iterate:
     """Newton steps from (u, bias) until `done` says so or F stands still.
 
-    `spend(1)` books a step and says whether it may be made.
+    `spend(1)` books a step and says whether it may be made.  The iterate says if it was crawling:
+    many tiny steps in a row, because the rows with curvature do not see what stops them.
     """
     scores = features.scores(u) if scores is None else scores
+    idle, smallest, since, short = 0, np.inf, 0, 0
     while True:
         bias = _best_bias(y, curve, precision, scores, bias)
         residual = 1.0 - y * (scores + bias)
         dual = curve.dual(residual)
         dual_u = features.adjoint(y * dual)
         at = Iterate(u, bias, scores, residual, dual, dual_u)
-        if done(at) or not spend(1):
+        if done(at) or since > _PATIENCE or not spend(1):
             return at
+        gap = at.inner_gap
+        smallest, since = (gap, 0) if gap < 0.5 * smallest else (smallest, since + 1)
         curvature = curve.curvature(residual)
         rows = np.flatnonzero(curvature > 0)
         gradient = u - dual_u
         bias_gradient = 0.0 if np.isinf(precision) else precision * bias - float(y @ dual)
         forcing = min(0.1, np.sqrt(np.linalg.norm(gradient) / (1.0 + np.linalg.norm(u))))
-        d, e = newton_step(
-            features, rows, curvature[rows], gradient, bias_gradient, precision, forcing=forcing
-        )
+        system = NewtonSystem(features, rows, curvature[rows], precision, forcing=forcing)
+        d, e = system.solve(gradient, bias_gradient)
         along = features.scores(d)
-        step = _line_search(y, curve, precision, at, d, e, along)
-        moved = u + step * d
-        if step == 0.0 or (np.array_equal(moved, u) and e == 0.0):
+        step, slope = _line_search(y, curve, precision, at, d, e, along)
+        # The slope is minus twice what the step can gain; below rounding a few steps may still
+        # sharpen u, but F no longer tells.
+        idle = idle + 1 if -slope <= _ROUNDING * at.size else 0
+        if step == 0.0 or idle > _IDLE_STEPS:
             return at
+        short = short + 1 if step < _SHORT else 0
+        if short > _SHORT_STEPS:
+            at.crawling = True
+            return at
+        moved = u + step * d
         u, bias, scores = moved, bias + step * e, scores + step * along
 
 
 def _line_search(y, curve, precision, at, d, e, along):
-    """t >= 0 where dF/dt along (d, e) has (nearly) vanished: bracketing with false position."""
+    """t >= 0 where dF/dt along (d, e) has nearly vanished (false position), and dF/dt at 0."""
     change = y * (along + e)
     linear, quadratic = float(at.u @ d), float(d @ d)
     if np.isfinite(precision):
@@ -157,13 +179,13 @@ def _line_search(y, curve, precision, at, d, e, along):
 
     first = slope(0.0)
     if not first < 0.0:
-        return 0.0
+        return 0.0, first
     low, low_slope, high, high_slope = 0.0, first, np.inf, np.inf
     t = 1.0
     for trial in range(60):
         here = slope(t)
         if abs(here) <= 0.1 * abs(first):
-            return t
+            return t, first
         if here < 0:
             low, low_slope = t, here
         else:
@@ -174,7 +196,7 @@ def _line_search(y, curve, precision, at, d, e, along):
             t = 0.5 * (low + high)
         else:
             t = low + (high - low) * (-low_slope) / (high_slope - low_slope)
-    return low
+    return low, first
 
 
 def _best_bias(y, curve, precision, scores, bias):

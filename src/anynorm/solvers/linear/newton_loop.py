@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from anynorm.solvers.linear.augmented_lagrangian import PrimalDual
 from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures
 from anynorm.solvers.linear.newton import Curve, Iterate, minimise_smooth
+from anynorm.solvers.linear.points import PrimalDual
 
 _SHARE = 8
 _ROWS_PER_COLUMN = 5
@@ -46,15 +46,11 @@ def solve_newton(
         return 0.5 * float(at.u @ at.u) + bias + cost(at.residual)
 
     done = _until_rounding(value, tol) if exact else lambda at: at.inner_gap <= tol * value(at)
-    at = minimise_smooth(
-        features, y, curve, precision, start.u, start.bias, done=done, spend=spend
-    )
+    at = minimise_smooth(features, y, curve, precision, start.u, start.bias, done=done, spend=spend)
     return PrimalDual(at.u, at.bias, at.dual)
 
 
-def _until_rounding(
-    value: Callable[[Iterate], float], tol: float
-) -> Callable[[Iterate], bool]:
+def _until_rounding(value: Callable[[Iterate], float], tol: float) -> Callable[[Iterate], bool]:
     """Reach `tol`, then go on while each step still takes most of what is left of the gap."""
     left = [np.inf, _EXTRA_STEPS]
 

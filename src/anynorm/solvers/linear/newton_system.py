@@ -11,6 +11,8 @@ eliminated exactly.  The rest goes by size to a p x p Cholesky factor, to a |J| 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.linalg
 
@@ -20,36 +22,125 @@ from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures
 _LARGEST_FACTOR = 4000
 # Conjugate gradients are priced as this many passes over the rows, at a memory-bound pace.
 _CG_COST_PER_ENTRY = 3000.0
+_REFINEMENTS = 3
+_ROUNDING = 1e-10
 
 
-def newton_step(
-    features: DenseFeatures | SparseFeatures,
-    rows: np.ndarray,
-    weights: np.ndarray,
-    gradient: np.ndarray,
-    bias_gradient: float,
-    precision: float,
-    *,
-    forcing: float,
-) -> tuple[np.ndarray, float]:
-    """The step (d, e); `forcing` is the relative residual that conjugate gradients may leave."""
-    if rows.size == 0:
-        e = -bias_gradient / precision if 0 < precision < np.inf else 0.0
-        return -gradient, e
-    p, m = features.p, rows.size
-    by_columns = features.gram_cost(rows) + p**3 / 3
-    by_rows = features.entries(rows) * m + m**3 / 3
-    if p > _LARGEST_FACTOR:
-        by_columns = np.inf
-    if m > _LARGEST_FACTOR:
-        by_rows = np.inf
-    by_iteration = _CG_COST_PER_ENTRY * (features.entries(rows) + p)
-    cheapest = min(by_columns, by_rows, by_iteration)
-    if cheapest == by_columns:
-        return _by_columns(features, rows, weights, gradient, bias_gradient, precision)
-    if cheapest == by_rows:
-        return _by_rows(features, rows, weights, gradient, bias_gradient, precision)
-    return _by_iteration(features, rows, weights, gradient, bias_gradient, precision, forcing)
+class NewtonSystem:
+    """The system of one set of rows and weights, ready for several right-hand sides."""
+
+    def __init__(
+        self,
+        features: DenseFeatures | SparseFeatures,
+        rows: np.ndarray,
+        weights: np.ndarray,
+        precision: float,
+        *,
+        forcing: float,
+    ) -> None:
+        self.features, self.rows, self.weights = features, rows, weights
+        self.precision, self.forcing = precision, forcing
+        self._solve = self._choose()
+
+    def solve(self, gradient: np.ndarray, bias_gradient: float) -> tuple[np.ndarray, float]:
+        """The step (d, e)."""
+        return self._solve(gradient, bias_gradient)
+
+    def _choose(self) -> Callable[[np.ndarray, float], tuple[np.ndarray, float]]:
+        """Factorise on the smaller side, or iterate, whichever is cheapest."""
+        features, rows = self.features, self.rows
+        if rows.size == 0:
+            return self._without_rows
+        p, m = features.p, rows.size
+        by_columns = features.gram_cost(rows) + p**3 / 3 if p <= _LARGEST_FACTOR else np.inf
+        by_rows = features.entries(rows) * m + m**3 / 3 if m <= _LARGEST_FACTOR else np.inf
+        if features.badly_scaled and p <= _LARGEST_FACTOR:
+            by_rows = np.inf  # only the p x p matrix can be freed of the columns' scales
+        by_iteration = _CG_COST_PER_ENTRY * (features.entries(rows) + p)
+        cheapest = min(by_columns, by_rows, by_iteration)
+        if cheapest == by_columns:
+            return self._by_columns()
+        return self._by_rows() if cheapest == by_rows else self._by_iteration()
+
+    def _without_rows(self, gradient, bias_gradient):
+        precision = self.precision
+        return -gradient, -bias_gradient / precision if 0 < precision < np.inf else 0.0
+
+    def _by_columns(self):
+        """Cholesky of I + A_J' D A_J, with the bias eliminated by centring the rows."""
+        features, rows, weights, precision = self.features, self.rows, self.weights, self.precision
+        total = weights.sum()
+        has_bias = np.isfinite(precision)
+        center = features.rows_adjoint(rows, weights) / total if has_bias else None
+        hessian = features.weighted_gram(rows, weights, center)
+        hessian[np.diag_indices_from(hessian)] += 1.0
+        # What a regularised bias leaves of the mean: T - T^2 / (precision + T).
+        left = total * precision / (precision + total) if has_bias else 0.0
+        if left > 0:
+            hessian += left * np.outer(center, center)
+        factor = factorise(hessian)
+        product = self._product()
+
+        def solve(gradient, bias_gradient):
+            if not has_bias:
+                return _refined(product, factor, -gradient), 0.0
+            ratio = total / (precision + total)
+            d = _refined(product, factor, ratio * bias_gradient * center - gradient)
+            return d, float(-(bias_gradient + total * (center @ d)) / (precision + total))
+
+        return solve
+
+    def _by_rows(self):
+        """Cholesky of A_J A_J' + D^-1; s = D (A_J d + 1 e) solves (.) s = 1 e - A_J g."""
+        features, rows, weights, precision = self.features, self.rows, self.weights, self.precision
+        matrix = features.rows_gram(rows)
+        matrix[np.diag_indices_from(matrix)] += 1.0 / weights
+        factor = factorise(matrix)
+
+        def product(s):
+            return features.rows_dot(rows, features.rows_adjoint(rows, s)) + s / weights
+
+        def solve(gradient, bias_gradient):
+            s, e = -_refined(product, factor, features.rows_dot(rows, gradient)), 0.0
+            if np.isfinite(precision):
+                ones = _refined(product, factor, np.ones(rows.size))
+                e = -(s.sum() + bias_gradient) / (ones.sum() + precision)
+                s = s + e * ones
+            return -gradient - features.rows_adjoint(rows, s), float(e)
+
+        return solve
+
+    def _by_iteration(self):
+        """Conjugate gradients on the bias-free system, preconditioned by its diagonal."""
+        features, rows, weights, precision = self.features, self.rows, self.weights, self.precision
+        diagonal = 1.0 + features.weighted_squares(rows, weights)
+        ratio, mean = 0.0, np.zeros(features.p)
+        if np.isfinite(precision):
+            mean = features.rows_adjoint(rows, weights)
+            ratio = 1.0 / (precision + weights.sum())
+            diagonal = np.maximum(diagonal - ratio * mean**2, 1.0)
+        product = self._product()
+
+        def solve(gradient, bias_gradient):
+            rhs = ratio * bias_gradient * mean - gradient
+            d = _conjugate_gradients(product, diagonal, rhs, self.forcing)
+            return d, float(-ratio * (bias_gradient + mean @ d))
+
+        return solve
+
+    def _product(self):
+        """q -> (I + A_J' D A_J) q with the bias eliminated."""
+        features, rows, weights = self.features, self.rows, self.weights
+        if np.isinf(self.precision):
+            return lambda q: q + features.hessian_product(rows, weights, q)[0]
+        mean = features.rows_adjoint(rows, weights)
+        ratio = 1.0 / (self.precision + weights.sum())
+
+        def product(q):
+            along, total = features.hessian_product(rows, weights, q)
+            return q + along - ratio * total * mean
+
+        return product
 
 
 def factorise(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -79,59 +170,18 @@ def solve_factored(factor: tuple[np.ndarray, np.ndarray], rhs: np.ndarray) -> np
     return solution / (scale if rhs.ndim == 1 else scale[:, None])
 
 
-def _by_columns(features, rows, weights, gradient, bias_gradient, precision):
-    """Cholesky of I + A_J' D A_J, with the bias eliminated by centring the rows."""
-    if np.isinf(precision):
-        hessian = features.weighted_gram(rows, weights, None)
-        hessian[np.diag_indices_from(hessian)] += 1.0
-        return -solve_factored(factorise(hessian), gradient), 0.0
-    total = weights.sum()
-    center = features.rows_adjoint(rows, weights) / total
-    hessian = features.weighted_gram(rows, weights, center)
-    hessian[np.diag_indices_from(hessian)] += 1.0
-    # What a regularised bias leaves of the mean: T - T^2 / (precision + T).
-    left = total * precision / (precision + total)
-    if left > 0:
-        hessian += left * np.outer(center, center)
-    ratio = total / (precision + total)
-    d = -solve_factored(factorise(hessian), gradient - ratio * bias_gradient * center)
-    return d, -(bias_gradient + total * (center @ d)) / (precision + total)
-
-
-def _by_rows(features, rows, weights, gradient, bias_gradient, precision):
-    """Cholesky of A_J A_J' + D^-1; s = D (A_J d + 1 e) solves (A_J A_J' + D^-1) s = 1 e - A_J g."""
-    matrix = features.rows_gram(rows)
-    matrix[np.diag_indices_from(matrix)] += 1.0 / weights
-    factor = factorise(matrix)
-    along = features.rows_dot(rows, gradient)
-    if np.isinf(precision):
-        s, e = -solve_factored(factor, along), 0.0
-    else:
-        solved = solve_factored(factor, np.column_stack([along, np.ones(rows.size)]))
-        e = (solved[:, 0].sum() - bias_gradient) / (solved[:, 1].sum() + precision)
-        s = e * solved[:, 1] - solved[:, 0]
-    return -gradient - features.rows_adjoint(rows, s), float(e)
-
-
-def _by_iteration(features, rows, weights, gradient, bias_gradient, precision, forcing):
-    """Conjugate gradients on the bias-free system, preconditioned by its diagonal."""
-    total = weights.sum()
-    diagonal = 1.0 + features.weighted_squares(rows, weights)
-    if np.isinf(precision):
-        mean, ratio = np.zeros(features.p), 0.0
-    else:
-        mean = features.rows_adjoint(rows, weights)
-        ratio = 1.0 / (precision + total)
-        diagonal = np.maximum(diagonal - ratio * mean**2, 1.0)
-
-    def product(q: np.ndarray) -> np.ndarray:
-        along, total_along = features.hessian_product(rows, weights, q)
-        return q + along - ratio * total_along * mean
-
-    rhs = -gradient + ratio * bias_gradient * mean
-    d = _conjugate_gradients(product, diagonal, rhs, forcing)
-    e = 0.0 if np.isinf(precision) else -ratio * (bias_gradient + mean @ d)
-    return d, float(e)
+def _refined(product, factor, rhs):
+    """The solution by a factor, corrected by the residual of the true system while that helps."""
+    x = solve_factored(factor, rhs)
+    left = np.linalg.norm(rhs)
+    for _ in range(_REFINEMENTS):
+        residual = rhs - product(x)
+        size = np.linalg.norm(residual)
+        if not _ROUNDING * np.linalg.norm(rhs) < size < 0.5 * left:
+            break
+        x = x + solve_factored(factor, residual)
+        left = size
+    return x
 
 
 def _conjugate_gradients(product, diagonal, rhs, forcing):

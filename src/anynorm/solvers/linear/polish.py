@@ -1,17 +1,17 @@
-"""The exact solution for a guess of which dual variables are free (hinge and absolute losses).
+"""The exact solution for a guess of which dual variables are free (box and squared losses).
 
-With the others fixed at their bounds, the free margins are exactly 1:
+With the others fixed at their bounds, the residuals of the free ones are r = shift a:
 
-        K_JJ delta + 1 db = (y - A u - b)_J,       sum(delta) = -sum(beta)   (free bias),
+        (K_JJ + shift) delta + 1 db = (y - A u - b - shift beta)_J,
+        sum(delta) = -sum(beta)                                       (free bias),
 
 K = A A' (+ the variance of a regularised bias), beta = y a.  Variables that leave the box are
 fixed at the bound they crossed and fixed ones whose margin has the wrong side are freed
 (primal-dual active set method, Hintermüller, Ito and Kunisch 2003) until nothing changes.
+K is factorised through a QR factor of A_J', so that its condition is not squared.
 """
 
 from __future__ import annotations
-
-import warnings
 
 import numpy as np
 import scipy.linalg
@@ -21,6 +21,7 @@ from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures
 
 _LARGEST = 1500
 _LARGEST_SINGULAR = 500
+_LARGEST_QR = 2_000_000
 _ROUNDS = 25
 _ROUNDING = 1e-10
 
@@ -34,24 +35,25 @@ def polish_free_set(
     bias: float,
 ) -> tuple[np.ndarray, float, np.ndarray] | None:
     """(u, bias, dual) with exact margins on the free set; None where it is too large or unsettled."""
-    width = box.upper - box.lower
+    size = np.maximum(np.abs(dual), np.where(np.isfinite(box.upper), box.upper, 0.0))
+    margin = _ROUNDING * size
     side = np.zeros(dual.size, dtype=np.int8)
-    side[dual <= box.lower + _ROUNDING * width] = -1
-    side[dual >= box.upper - _ROUNDING * width] = 1
-    side[width == 0] = -1
+    side[dual <= box.lower + margin] = -1
+    side[dual >= box.upper - margin] = 1
+    side[box.upper == box.lower] = -1
     seen: set[bytes] = set()
     for _ in range(_ROUNDS):
         rows = np.flatnonzero(side == 0)
         if rows.size > min(_LARGEST, features.n):
             return None
         dual = np.where(side < 0, box.lower, np.where(side > 0, box.upper, dual))
-        solved = _solve_free(features, y, precision, dual, bias, rows)
+        solved = _solve_free(features, y, box.shift, precision, dual, bias, rows)
         if solved is None:
             return None
         u, bias, dual, scores = solved
         if rows.size == 0 and precision == 0.0:
             bias = _middle(side, y, scores)
-        changed = _changed_sides(side, box, width, dual, 1.0 - y * (scores + bias))
+        changed = _changed_sides(side, box, margin, dual, 1.0 - y * (scores + bias))
         if np.array_equal(changed, side):
             return u, bias, np.clip(dual, box.lower, box.upper)
         if changed.tobytes() in seen:
@@ -61,80 +63,112 @@ def polish_free_set(
     return None
 
 
-def _changed_sides(side, box, width, dual, residual):
+def _changed_sides(side, box, margin, dual, residual):
     """Which variables sit at a bound after one solve; residual > 0 pulls a dual upwards."""
     out = side.copy()
-    free = side == 0
-    out[free & (dual < box.lower - _ROUNDING * width)] = -1
-    out[free & (dual > box.upper + _ROUNDING * width)] = 1
-    out[(side < 0) & (residual > _ROUNDING) & (width > 0)] = 0
-    out[(side > 0) & (residual < -_ROUNDING) & (width > 0)] = 0
+    free, movable = side == 0, box.upper > box.lower
+    out[free & (dual < box.lower - margin)] = -1
+    out[free & (dual > box.upper + margin)] = 1
+    out[(side < 0) & (residual > _ROUNDING) & movable] = 0
+    out[(side > 0) & (residual < -_ROUNDING) & movable] = 0
     return out
 
 
-def _solve_free(features, y, precision, dual, bias, rows):
+def _solve_free(features, y, shift, precision, dual, bias, rows):
     """Two solves, the second of which refines the first; returns (u, bias, dual, scores)."""
-    system = _System(features, precision, rows) if rows.size else None
+    regularised = 0 < precision < np.inf
+    system = _System(features, shift, precision, rows) if rows.size else None
     dual = dual.copy()
-    for _ in range(2):
+    for solve in (True, True, False):
         u = features.adjoint(y * dual)
-        if np.isfinite(precision) and precision > 0:
+        if regularised:
             bias = float(y @ dual) / precision
         scores = features.scores(u)
-        if system is None:
-            return u, bias, dual, scores
-        miss = y[rows] - scores[rows] - bias
-        step = system.solve(miss, -float(y @ dual))
+        if system is None or not solve:
+            break
+        beta = y * dual
+        miss = (y - scores - bias - shift * beta)[rows]
+        step = system.solve(miss, -float(beta.sum()))
         if step is None:
             return None
         dual[rows] += y[rows] * step[0]
         bias += step[1]
-    u = features.adjoint(y * dual)
-    if np.isfinite(precision) and precision > 0:
-        bias = float(y @ dual) / precision
-    return u, bias, dual, features.scores(u)
+    return u, bias, dual, scores
 
 
 class _System:
-    """The bordered system of one free set, scaled to a unit diagonal."""
+    """The system of one free set, factorised."""
 
-    def __init__(self, features, precision, rows):
-        kernel = features.rows_gram(rows)
-        if np.isfinite(precision) and precision > 0:
-            kernel += 1.0 / precision
+    def __init__(self, features, shift, precision, rows):
         self.free_bias = precision == 0.0
-        size = rows.size + self.free_bias
-        matrix = np.zeros((size, size))
-        scale = 1.0 / np.sqrt(np.maximum(np.diagonal(kernel), np.finfo(float).tiny))
-        scale[np.diagonal(kernel) <= 0] = 1.0
-        matrix[: rows.size, : rows.size] = kernel * scale * scale[:, None]
-        if self.free_bias:
-            border = scale / np.sqrt(scale @ scale / rows.size)
-            matrix[-1, :-1] = matrix[:-1, -1] = border
-        self.border = np.sqrt(scale @ scale / rows.size)
-        self.scale, self.matrix = scale, matrix
+        extra = 1.0 / precision if 0 < precision < np.inf else 0.0
+        if rows.size * (features.p + rows.size) <= _LARGEST_QR:
+            self.factor = _qr_factor(features.rows_matrix(rows), shift[rows], extra)
+        else:
+            self.factor = _cholesky_factor(features.rows_gram(rows), shift[rows], extra)
+        self.kernel = None
+        if self.factor is None and rows.size <= _LARGEST_SINGULAR:
+            self.kernel = features.rows_gram(rows) + np.diag(shift[rows]) + extra
 
     def solve(self, miss, total):
         """(delta, change of the bias); the least change where the solution is not unique."""
-        rhs = self.scale * miss
-        if self.free_bias:
-            rhs = np.append(rhs, total / self.border)
-        x = self._solve(rhs)
-        if x is None:
-            return None
-        if self.free_bias:
-            return self.scale * x[:-1], float(x[-1]) / self.border
-        return self.scale * x, 0.0
+        if self.factor is None:
+            return None if self.kernel is None else self._least_change(miss, total)
+        delta = self._apply(miss)
+        if not self.free_bias:
+            return delta, 0.0
+        ones = self._apply(np.ones(miss.size))
+        change = float((delta.sum() - total) / ones.sum())
+        return delta - change * ones, change
 
-    def _solve(self, rhs):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", scipy.linalg.LinAlgWarning)
-                return scipy.linalg.solve(self.matrix, rhs, assume_a="sym")
-        except (np.linalg.LinAlgError, scipy.linalg.LinAlgWarning):
-            if rhs.size > _LARGEST_SINGULAR:
-                return None
-            return scipy.linalg.lstsq(self.matrix, rhs, cond=1e-13)[0]
+    def _apply(self, rhs):
+        upper, scale = self.factor
+        half = scipy.linalg.solve_triangular(upper, scale * rhs, trans="T", check_finite=False)
+        return scale * scipy.linalg.solve_triangular(upper, half, check_finite=False)
+
+    def _least_change(self, miss, total):
+        size = float(np.sqrt(np.diagonal(self.kernel).max(initial=0.0))) or 1.0
+        matrix, rhs = self.kernel / size**2, miss / size**2
+        if self.free_bias:
+            border = np.ones((miss.size, 1))
+            matrix = np.block([[matrix, border], [border.T, np.zeros((1, 1))]])
+            rhs = np.append(rhs, total)
+        x = scipy.linalg.lstsq(matrix, rhs, cond=1e-13, check_finite=False)[0]
+        return (x[:-1], float(x[-1]) * size**2) if self.free_bias else (x, 0.0)
+
+
+def _qr_factor(matrix, shift, extra):
+    """R with R'R = K + shift + extra 11', scaled to a unit diagonal; None where K is singular."""
+    parts = [matrix.T]
+    if shift.any():
+        parts.append(np.diag(np.sqrt(shift)))
+    if extra:
+        parts.append(np.full((1, matrix.shape[0]), np.sqrt(extra)))
+    tall = np.vstack(parts)
+    if tall.shape[0] < tall.shape[1]:
+        return None
+    norms = np.sqrt((tall**2).sum(axis=0))
+    if not norms.all():
+        return None
+    # Rows in falling order of size: the factor is then accurate for badly scaled features too.
+    tall = tall[np.argsort(-np.abs(tall).max(axis=1))] / norms
+    upper = scipy.linalg.qr(tall, mode="r", overwrite_a=True, check_finite=False)[0]
+    upper = upper[: tall.shape[1]]
+    diagonal = np.abs(np.diagonal(upper))
+    return None if diagonal.min() <= 1e-13 * diagonal.max() else (upper, 1.0 / norms)
+
+
+def _cholesky_factor(kernel, shift, extra):
+    kernel = kernel + np.diag(shift) + extra
+    diagonal = np.diagonal(kernel)
+    if not np.all(diagonal > 0):
+        return None
+    scale = 1.0 / np.sqrt(diagonal)
+    try:
+        upper = scipy.linalg.cholesky(kernel * scale * scale[:, None], check_finite=False)
+    except np.linalg.LinAlgError:
+        return None
+    return None if np.diagonal(upper).min() <= 1e-6 else (upper, scale)
 
 
 def _middle(side, y, scores):

@@ -8,7 +8,8 @@ or no bias.  The choice:
     sparse X, both sides large, box dual     over-relaxed dual coordinate descent, and where that
                                              is too slow the Newton methods below from there
     hinge, absolute                          augmented Lagrangian with semismooth Newton steps,
-                                             and the exact solution for the free set it finds
+                                             and the exact solution for the free set it finds;
+                                             where it crawls, an interior-point method
     squared hinge, logistic, squared         Newton
 
 Dense data with far fewer examples than features are first rotated into the examples' span.
@@ -26,20 +27,24 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from anynorm.certificate import Certificate, certify, optimal_bias
+from anynorm.certificate import certify, optimal_bias, relative_gap
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
-from anynorm.solvers.linear.augmented_lagrangian import PrimalDual, solve_augmented
-from anynorm.solvers.linear.box import Box, box_of
+from anynorm.solvers.linear.augmented_lagrangian import solve_augmented
+from anynorm.solvers.linear.box import box_of
 from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures, make_features
+from anynorm.solvers.linear.interior_point import solve_interior
 from anynorm.solvers.linear.newton import Curve, Logistic, Squared, SquaredHinge
 from anynorm.solvers.linear.newton_loop import solve_newton
+from anynorm.solvers.linear.points import PrimalDual
 from anynorm.solvers.linear.polish import polish_free_set
+from anynorm.solvers.linear.straighten import straighten_dual
 
 _SMALL_ENTRIES = 2_000_000
 _DESCENT_SIDE = 1000
 _SPAN_RATIO = 8
 _LARGEST_SPAN = 3000
+_INTERIOR_SIDE = 4000
 
 
 def solve_linear(
@@ -97,8 +102,9 @@ def solve_linear(
 class _Best:
     coef: np.ndarray
     intercept: float
+    primal: float
     dual: np.ndarray
-    certificate: Certificate
+    dual_value: float
 
 
 class _Run:
@@ -133,32 +139,34 @@ class _Run:
                 return
             point = self._incumbent()
         self._newton(curve, _Whole(self.features), point)
+        if not self._certified():  # whatever rounding did: never worse than no model at all
+            self.offer(PrimalDual(np.zeros(self.features.p), 0.0, np.zeros(self.features.n)))
 
     def _newton(self, curve: Curve | None, view: _Whole | _Span, point: PrimalDual | None) -> None:
         y, precision = self.problem.y, self.precision
+        box = None if self.problem.loss.slack is None else box_of(self.problem.loss, self.cost)
         if curve is not None:
             found = solve_newton(
                 view.features, y, curve, precision, point,
                 cost=self._cost_at, tol=self.tol, exact=self.small, spend=self.spend,
             )  # fmt: skip
-            self.offer(view.to_full(found))
-            return
-        box = box_of(self.problem.loss, self.cost)
-        found = solve_augmented(
-            view.features, y, box, precision, point, tol=self.tol, spend=self.spend,
-            accept=lambda candidate: self.offer(view.to_full(candidate)),
-        )  # fmt: skip
+        else:
+            found = solve_augmented(
+                view.features, y, box, precision, point, tol=self.tol, spend=self.spend,
+                accept=lambda candidate: self.offer(view.to_full(candidate)),
+            )  # fmt: skip
         self.offer(view.to_full(found))
-        if self.small and self.best is not None:
-            self._polish(view, box)
-
-    def _polish(self, view: _Whole | _Span, box: Box) -> None:
-        exact = polish_free_set(
-            view.features, self.problem.y, box, self.precision,
-            self.best.dual, self.best.intercept,
-        )  # fmt: skip
-        if exact is not None:
-            self.offer(view.to_full(PrimalDual(*exact)))
+        guess = found.dual
+        suits = box is not None and min(view.features.X.shape) <= _INTERIOR_SIDE
+        if suits and not np.any(np.isinf(box.lower)) and not self._certified():
+            found, guess = solve_interior(
+                view.features, y, box, precision, tol=0.1 * self.tol, spend=self.spend
+            )
+            self.offer(view.to_full(found))
+        if box is not None and (curve is None or not self._certified()) and self.small:
+            exact = polish_free_set(view.features, y, box, precision, guess, found.bias)
+            if exact is not None:
+                self.offer(view.to_full(PrimalDual(*exact)))
 
     def _descend(self, seed: int, point: PrimalDual | None) -> PrimalDual:
         from anynorm.solvers.linear.coordinate_descent import DualState, descend_dual
@@ -186,43 +194,64 @@ class _Run:
 
     def offer(self, point: PrimalDual) -> bool:
         """Certify a point given by its scaled coefficients; keep it if it is the best so far."""
-        return self._offer_coef(
-            self.features.to_coef(point.u), point.bias, point.dual, self.n_iter
-        )
+        return self._offer_coef(self.features.to_coef(point.u), point.bias, point.dual, self.n_iter)
 
     def _offer_coef(self, coef, bias, dual, n_iter) -> bool:
-        problem = self.problem
+        """Keep the best primal and the best dual point, which may come from different methods."""
+        problem, best = self.problem, self.best
         scores = problem.scores(coef)
         if problem.free_bias:
             bias = optimal_bias(problem.loss, scores, problem.y, problem.C, problem.sample_weight)
-        stopped = Status.TIME_LIMIT if time.monotonic() >= self.deadline else Status.MAX_ITER
-        certificate = certify(
-            problem, coef, bias, dual, tol=self.tol, stopped=stopped, scores=scores
-        )
+        found = certify(problem, coef, bias, dual, tol=self.tol, scores=scores)
+        if best is None:
+            self.best = best = _Best(coef.copy(), bias, found.primal, dual.copy(), found.dual)
+        if found.primal < best.primal:
+            best.coef, best.intercept, best.primal = coef.copy(), bias, found.primal
+        if found.dual > best.dual_value:
+            best.dual, best.dual_value = dual.copy(), found.dual
+        if self._gap() > self.tol and self.features.badly_scaled:
+            self._straighten(coef, bias, dual, scores)
+        gap = self._gap()
         if self.progress is not None:
             seconds = time.monotonic() - self.began
-            self.progress(
-                Progress(
-                    n_iter, certificate.primal, certificate.dual, certificate.gap, seconds
-                )
-            )
-        if self.best is None or not certificate.gap > self.best.certificate.gap:
-            self.best = _Best(coef.copy(), bias, dual.copy(), certificate)
-        return certificate.gap <= self.tol
+            self.progress(Progress(n_iter, best.primal, best.dual_value, gap, seconds))
+        return gap <= self.tol
+
+    def _straighten(self, coef, bias, dual, scores) -> None:
+        """Try the dual with its last digits corrected along the columns of huge scale."""
+        problem, loss = self.problem, self.problem.loss
+        upper = self.cost if loss.slack is None else box_of(loss, self.cost).upper
+        lower = -upper if loss.signed else np.zeros_like(upper)
+        dual = straighten_dual(
+            self.features, problem.y, lower, upper, problem.free_bias, self._unscaled(coef), dual
+        )
+        if dual is None:
+            return
+        value = certify(problem, coef, bias, dual, tol=self.tol, scores=scores).dual
+        if value > self.best.dual_value:
+            self.best.dual, self.best.dual_value = dual, value
 
     def solution(self) -> Solution:
-        """The best point with its certificate."""
+        """The best points with their certificate."""
         best = self.best
+        stopped = Status.TIME_LIMIT if time.monotonic() >= self.deadline else Status.MAX_ITER
         return Solution(
             dual=best.dual,
-            certificate=best.certificate,
+            certificate=certify(
+                self.problem, best.coef, best.intercept, best.dual, tol=self.tol, stopped=stopped
+            ),
             n_iter=max(1, self.n_iter),
             coef=best.coef,
             intercept=best.intercept,
         )
 
+    def _gap(self) -> float:
+        if self.best is None:
+            return np.inf
+        return relative_gap(self.best.primal, self.best.dual_value, self.problem.zero_primal())
+
     def _certified(self) -> bool:
-        return self.best is not None and self.best.certificate.gap <= self.tol
+        return self._gap() <= self.tol
 
     def _curve(self) -> Curve | None:
         """The smooth losses as Newton sees them; None for those with a box dual."""
@@ -241,6 +270,8 @@ class _Run:
     def _span(self) -> _Span | None:
         n, p = self.features.n, self.features.p
         if self.features.sparse or n > _LARGEST_SPAN or _SPAN_RATIO * n > p:
+            return None
+        if self.features.badly_scaled:
             return None
         return _Span.of(self.features)
 
@@ -288,13 +319,17 @@ class _Span:
     @classmethod
     def of(cls, features: DenseFeatures) -> _Span | None:
         """None where the examples are so dependent that no factor exists."""
-        gram = features.rows_gram(np.arange(features.n))
-        diagonal = np.diag_indices_from(gram)
-        gram[diagonal] += 1e-14 * max(float(np.diagonal(gram).max()), np.finfo(float).tiny)
+        rows = np.arange(features.n)
+        if features.n * features.p <= _SMALL_ENTRIES:
+            factor = scipy.linalg.qr(features.rows_matrix(rows).T, mode="r", check_finite=False)[0]
+            lower = factor[: features.n].T
+            diagonal = np.abs(np.diagonal(lower))
+            return None if diagonal.min() <= 1e-13 * diagonal.max() else cls(features, lower)
         try:
-            return cls(features, scipy.linalg.cholesky(gram, lower=True, check_finite=False))
+            lower = scipy.linalg.cholesky(features.rows_gram(rows), lower=True, check_finite=False)
         except np.linalg.LinAlgError:
             return None
+        return cls(features, lower)
 
     def to_full(self, point: PrimalDual) -> PrimalDual:
         """u = Q z = A' L^-T z."""
