@@ -207,9 +207,12 @@ def test_class_weights_and_sample_weights_that_leave_nothing():
         LinearSVC(class_weight={0: 0.0}).fit(X, Y, sample_weight=(Y == 0).astype(float))
 
 
-def test_weights_whose_product_with_C_overflows():
-    with pytest.raises(ValueError, match=r"C=1e\+200 times the weights .* Divide sample_weight"):
-        LinearSVC(C=1e200).fit(X, Y, sample_weight=np.full(20, 1e200))
+@pytest.mark.parametrize(
+    ("C", "weight"), [(1e200, 1e200), (1e308, None), (1e-300, None), (1e-60, 1e-60), (1.0, 1e-200)]
+)
+def test_C_and_weights_beyond_what_float64_can_square(C, weight):
+    with pytest.raises(ValueError, match=r"^C=1.* times the total weight .* divide sample_weight"):
+        LinearSVC(C=C).fit(X, Y, sample_weight=weight)
 
 
 def test_one_row():
@@ -238,6 +241,11 @@ def fitted():
 def test_bad_X_for_predictions(method, given, message):
     with pytest.raises(ValueError, match=f"(?s){message}"):
         getattr(fitted(), method)(given)
+
+
+def test_large_values_are_no_matter_for_predictions():
+    scores = fitted().decision_function(changed(X, (0, 0), 1e300))
+    assert scores[0] == 1e300
 
 
 @pytest.mark.parametrize("method", ["sparsify", "densify"])

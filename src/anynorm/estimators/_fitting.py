@@ -92,7 +92,7 @@ def printer(estimator: Any, data: Data) -> Callable[[int, Progress], None] | Non
         print(
             f"{name}: {data.X.shape[0]} rows, {data.X.shape[1]} features ({storage}, "
             f"{data.X.dtype}), {len(data.classes)} classes, loss={estimator.loss!r}, "
-            f"C={estimator.C:g}, tol={estimator.tol:g}",
+            f"C={float(estimator.C):g}, tol={float(estimator.tol):g}",
             flush=True,
         )
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import math
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -28,7 +29,7 @@ from sklearn.utils.validation import validate_data
 from anynorm.design import Matrix
 
 LARGEST = 1e100
-"""Beyond this a square, or a product of two sums, may leave the range of float64."""
+"""Beyond this a square, or a product of sums, may leave the range of float64."""
 
 _BLOCK_ENTRIES = 1 << 16
 
@@ -80,24 +81,26 @@ def validate(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Data:
     weights = _usable_weights(sample_weight, X.shape[0])
     weights = _with_class_weight(estimator.class_weight, labels, codes, weights)
     kept = _classes_with_weight(labels, codes, weights)
-    if weights is not None and not math.isfinite(float(estimator.C) * float(weights.sum())):
+    total = X.shape[0] if weights is None else float(weights.sum())
+    if not 1 / LARGEST <= float(estimator.C) * total <= LARGEST:
         raise ValueError(
-            f"C={estimator.C} times the weights leaves the range of float64. Divide sample_weight "
-            "(or class_weight) by its mean."
+            f"C={estimator.C} times the total weight of the rows, {total:g}, must lie between "
+            f"{1 / LARGEST:g} and {LARGEST:g}. Choose another C, or divide sample_weight by its "
+            "mean."
         )
     if len(kept) < len(labels):
         position = np.full(len(labels), -1)
         position[kept] = np.arange(len(kept))
         labels, codes = labels[kept], position[codes]
     names = getattr(probe, "feature_names_in_", None)
-    _check_entries(X, names)
+    _check_entries(X, names, LARGEST)
     return Data(X, codes, labels, weights, names)
 
 
 def validate_features(estimator: Any, X: Any) -> Matrix:
     """Check the X given to a fitted estimator against the one that it was fitted on."""
     X = _usable_matrix(estimator, X, reset=False)
-    _check_entries(X, getattr(estimator, "feature_names_in_", None))
+    _check_entries(X, getattr(estimator, "feature_names_in_", None), sys.float_info.max)
     return X
 
 
@@ -160,14 +163,14 @@ def _canonical(X: Matrix) -> Matrix:
     return X
 
 
-def _check_entries(X: Matrix, names: np.ndarray | None) -> None:
-    """Raise where X has NaN, infinity or a value too large to compute with."""
+def _check_entries(X: Matrix, names: np.ndarray | None, largest: float) -> None:
+    """Raise where X has NaN, infinity or a value beyond `largest`."""
     if get_config()["assume_finite"]:
         return
     for block in _flat_blocks(X):
         with np.errstate(invalid="ignore"):
             low, high = float(block.min()), float(block.max())
-        if not (low >= -LARGEST and high <= LARGEST):
+        if not (low >= -largest and high <= largest):
             _raise_for_entries(X, names)
 
 
@@ -183,7 +186,7 @@ def _raise_for_entries(X: Matrix, names: np.ndarray | None) -> None:
     tests = {
         "NaN": np.isnan(values),
         "infinity": np.isinf(values),
-        f"a value beyond {LARGEST:g}": np.abs(values) > min(LARGEST, np.finfo(X.dtype).max),
+        f"a value beyond {LARGEST:g}": np.abs(values) > np.asarray(LARGEST, dtype=np.float64),
     }
     remedies = {
         "NaN": "Impute it, e.g. with sklearn.impute.SimpleImputer, or drop the rows.",
