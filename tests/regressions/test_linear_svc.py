@@ -167,6 +167,21 @@ def test_a_large_C_on_unscaled_data(kind):
     assert model.certificate_.primal == pytest.approx(value, rel=1e-4)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", [1e-90, 1e-12, 1e12, 1e16])
+def test_C_over_its_whole_range(C, loss, kind):
+    """libsvm #225, scikit-learn #13075: no answer, or no end, for very small and very large C."""
+    X, y = overlapping(seed=18)
+    model = LinearSVC(C=C, loss=loss, tol=1e-5, time_limit=60.0).fit(kind(X), y)
+    assert model.certificate_.gap <= 1e-5
+    if C < 1:  # the penalty is all: w = 0, in classes of equal size
+        value = {"logistic": np.log(2)}.get(loss, 1.0) * len(y)
+    else:  # the penalty is nothing, and as little at C = 1e6
+        value = reference_value(X, y, C=1e6, loss=loss) / 1e6
+    assert model.certificate_.primal / C == pytest.approx(value, rel=2e-5)
+
+
 # Storage
 
 

@@ -11,7 +11,6 @@ An error says which argument, what is wrong with it, where, and what to do.
 from __future__ import annotations
 
 import copy
-import math
 import re
 import sys
 from collections.abc import Iterator, Mapping
