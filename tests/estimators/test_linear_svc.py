@@ -346,7 +346,7 @@ def seconds_to_obey(model, X, y):
         sent.append(time.monotonic())
         _thread.interrupt_main()
 
-    timer = threading.Timer(0.4, interrupt)
+    timer = threading.Timer(0.15, interrupt)
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
