@@ -27,11 +27,12 @@ from anynorm.solvers.linear.polish import polish_free_set
 
 _FIRST_SIGMA = 0.5
 _WARM_SIGMA = 8.0
-_GROWTH = 4.0
+_GROWTH = 2.0
 _FAST = 0.1
 _STALLED = 4
 _INNER_SHARE = 0.1
 _TRY_POLISH_BELOW = 1e-3
+_TIED = 500
 
 
 def solve_augmented(
@@ -70,8 +71,10 @@ def solve_augmented(
             if accept(here):
                 return here
             goal *= 0.1
-        free = np.count_nonzero((dual > box.lower) & (dual < box.upper))
-        if gap <= _TRY_POLISH_BELOW and free != tried:
+        free = int(np.count_nonzero((dual > box.lower) & (dual < box.upper)))
+        # More margins than unknowns cannot all be exact, unless rows are tied.
+        plausible = free <= features.p + 1 or features.n <= _TIED
+        if gap <= _TRY_POLISH_BELOW and free != tried and plausible:
             tried = free
             exact = polish_free_set(features, y, box, precision, dual, bias)
             if exact is not None and accept(PrimalDual(*exact)):

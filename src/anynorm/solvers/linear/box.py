@@ -28,9 +28,9 @@ class Box:
 
 
 def box_of(loss: Loss, cost: np.ndarray) -> Box:
-    """The box of the hinge, absolute, squared hinge or squared loss at C_i = cost_i."""
+    """The box of a loss at C_i = cost_i; the logistic loss has the hinge's bounds."""
     upper, shift = cost, np.zeros_like(cost)
-    if loss.smooth:
+    if loss.smooth and loss.slack is not None:
         upper = np.where(cost > 0, np.inf, 0.0)
         shift = np.divide(0.5, cost, out=shift, where=cost > 0)
     return Box(-upper if loss.signed else np.zeros_like(cost), upper, shift)

@@ -71,7 +71,7 @@ class _Features:
         return out
 
     def to_coef(self, u: np.ndarray) -> np.ndarray:
-        """w = V u, the weights of the features as the user sees them."""
+        """Return w = V u, the weights of the features as the user sees them."""
         return u if self.scale is None else self.scale * u
 
     def scores(self, u: np.ndarray) -> np.ndarray:

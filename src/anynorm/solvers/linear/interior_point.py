@@ -3,9 +3,9 @@
         minimise_a   1/2 ||A'(y a)||^2 + 1/2 sum_i shift_i a_i^2 - sum(a),
                      lower <= a <= upper,   y'a = precision * b
 
-With r = 1 - y (A u + b) the conditions are u = A'(y a), r = shift a + above - below, and the products
-below (a - lower) and above (upper - a) all equal to mu, which is driven to 0 by predictor and
-corrector steps (Mehrotra 1992).  Eliminating a and the multipliers leaves the Newton system of
+With r = 1 - y (A u + b) the conditions are u = A'(y a), r = shift a + above - below, and the
+products below (a - lower) and above (upper - a) all equal to mu, which is driven to 0 by predictor
+and corrector steps (Mehrotra 1992).  Eliminating a and the multipliers leaves the Newton system of
 this package with the weights 1 / (shift + below / (a - lower) + above / (upper - a)).
 
 Every row keeps some weight, so that directions which no row close to its margin sees are still
@@ -97,7 +97,9 @@ class _Point:
         self.miss = self.residual - self.shift * self.dual - (self.above - self.below)
         self.mu = self._mean_product(self.below, self.above, self.from_lower, self.to_upper)
 
-    def _mean_product(self, below, above, from_lower, to_upper) -> float:
+    def _mean_product(
+        self, below: np.ndarray, above: np.ndarray, from_lower: np.ndarray, to_upper: np.ndarray
+    ) -> float:
         total = below @ from_lower + above[self.bounded] @ to_upper[self.bounded]
         return float(total) / (self.rows.size + np.count_nonzero(self.bounded))
 

@@ -24,15 +24,18 @@ from anynorm.solvers.linear.newton_system import NewtonSystem
 _ROUNDING = 1e-15
 _IDLE_STEPS = 3
 _PATIENCE = 40
-_SHORT = 0.05
+_SHORT = 0.01
 _SHORT_STEPS = 8
 
 
 class Curve(Protocol):
     """h' and h'' of every example as functions of its residual."""
 
-    def dual(self, residual: np.ndarray) -> np.ndarray: ...
-    def curvature(self, residual: np.ndarray) -> np.ndarray: ...
+    def dual(self, residual: np.ndarray) -> np.ndarray:
+        """Return h'(r)."""
+
+    def curvature(self, residual: np.ndarray) -> np.ndarray:
+        """Return h''(r)."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,11 @@ class SquaredHinge:
     cost: np.ndarray
 
     def dual(self, residual: np.ndarray) -> np.ndarray:
+        """Return h'(r)."""
         return 2.0 * self.cost * np.maximum(residual, 0.0)
 
     def curvature(self, residual: np.ndarray) -> np.ndarray:
+        """Return h''(r)."""
         return np.where(residual > 0, 2.0 * self.cost, 0.0)
 
 
@@ -55,9 +60,11 @@ class Squared:
     cost: np.ndarray
 
     def dual(self, residual: np.ndarray) -> np.ndarray:
+        """Return h'(r)."""
         return 2.0 * self.cost * residual
 
     def curvature(self, residual: np.ndarray) -> np.ndarray:
+        """Return h''(r)."""
         return 2.0 * self.cost
 
 
@@ -68,9 +75,11 @@ class Logistic:
     cost: np.ndarray
 
     def dual(self, residual: np.ndarray) -> np.ndarray:
+        """Return h'(r)."""
         return self.cost * expit(residual - 1.0)
 
     def curvature(self, residual: np.ndarray) -> np.ndarray:
+        """Return h''(r)."""
         return self.cost * expit(residual - 1.0) * expit(1.0 - residual)
 
 
@@ -84,9 +93,11 @@ class ProximalBox:
     upper: np.ndarray
 
     def dual(self, residual: np.ndarray) -> np.ndarray:
+        """Return h'(r)."""
         return np.clip(self.center + self.sigma * residual, self.lower, self.upper)
 
     def curvature(self, residual: np.ndarray) -> np.ndarray:
+        """Return h''(r)."""
         free = self.center + self.sigma * residual
         return np.where((free > self.lower) & (free < self.upper), self.sigma, 0.0)
 
@@ -167,7 +178,7 @@ def minimise_smooth(
 
 
 def _line_search(y, curve, precision, at, d, e, along):
-    """t >= 0 where dF/dt along (d, e) has nearly vanished (false position), and dF/dt at 0."""
+    """Return t >= 0 where dF/dt has nearly vanished (false position), and dF/dt at 0."""
     change = y * (along + e)
     linear, quadratic = float(at.u @ d), float(d @ d)
     if np.isfinite(precision):

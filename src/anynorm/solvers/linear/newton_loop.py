@@ -13,7 +13,13 @@ from dataclasses import replace
 import numpy as np
 
 from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures
-from anynorm.solvers.linear.newton import Curve, Iterate, minimise_smooth
+from anynorm.solvers.linear.newton import (
+    Iterate,
+    Logistic,
+    Squared,
+    SquaredHinge,
+    minimise_smooth,
+)
 from anynorm.solvers.linear.points import PrimalDual
 
 _SHARE = 8
@@ -26,7 +32,7 @@ _EXTRA_STEPS = 10
 def solve_newton(
     features: DenseFeatures | SparseFeatures,
     y: np.ndarray,
-    curve: Curve,
+    curve: SquaredHinge | Squared | Logistic,
     precision: float,
     start: PrimalDual | None,
     *,
@@ -38,7 +44,7 @@ def solve_newton(
     """The minimiser to a relative gap of `tol`; `exact` goes on until rounding stops it."""
     if start is None:
         start = PrimalDual(np.zeros(features.p), 0.0, np.zeros(features.n))
-        if not features.sparse:
+        if isinstance(features, DenseFeatures):
             start = _from_sample(features, y, curve, precision, start, spend)
 
     def value(at: Iterate) -> float:
@@ -69,7 +75,7 @@ def _until_rounding(value: Callable[[Iterate], float], tol: float) -> Callable[[
 def _from_sample(
     features: DenseFeatures,
     y: np.ndarray,
-    curve: Curve,
+    curve: SquaredHinge | Squared | Logistic,
     precision: float,
     start: PrimalDual,
     spend: Callable[[int], bool],

@@ -76,7 +76,7 @@ class NewtonSystem:
         hessian[np.diag_indices_from(hessian)] += 1.0
         # What a regularised bias leaves of the mean: T - T^2 / (precision + T).
         left = total * precision / (precision + total) if has_bias else 0.0
-        if left > 0:
+        if center is not None and left > 0:
             hessian += left * np.outer(center, center)
         factor = factorise(hessian)
         product = self._product()
@@ -129,7 +129,7 @@ class NewtonSystem:
         return solve
 
     def _product(self):
-        """q -> (I + A_J' D A_J) q with the bias eliminated."""
+        """Return the map q -> (I + A_J' D A_J) q with the bias eliminated."""
         features, rows, weights = self.features, self.rows, self.weights
         if np.isinf(self.precision):
             return lambda q: q + features.hessian_product(rows, weights, q)[0]

@@ -34,7 +34,7 @@ def polish_free_set(
     dual: np.ndarray,
     bias: float,
 ) -> tuple[np.ndarray, float, np.ndarray] | None:
-    """(u, bias, dual) with exact margins on the free set; None where it is too large or unsettled."""
+    """Return (u, bias, dual) with exact margins on the free set; None if large or unsettled."""
     size = np.maximum(np.abs(dual), np.where(np.isfinite(box.upper), box.upper, 0.0))
     margin = _ROUNDING * size
     side = np.zeros(dual.size, dtype=np.int8)
@@ -127,6 +127,7 @@ class _System:
         return scale * scipy.linalg.solve_triangular(upper, half, check_finite=False)
 
     def _least_change(self, miss, total):
+        assert self.kernel is not None
         size = float(np.sqrt(np.diagonal(self.kernel).max(initial=0.0))) or 1.0
         matrix, rhs = self.kernel / size**2, miss / size**2
         if self.free_bias:

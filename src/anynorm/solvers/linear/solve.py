@@ -23,6 +23,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import scipy.linalg
@@ -34,17 +35,20 @@ from anynorm.solvers.linear.augmented_lagrangian import solve_augmented
 from anynorm.solvers.linear.box import box_of
 from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures, make_features
 from anynorm.solvers.linear.interior_point import solve_interior
-from anynorm.solvers.linear.newton import Curve, Logistic, Squared, SquaredHinge
+from anynorm.solvers.linear.newton import Logistic, Squared, SquaredHinge
 from anynorm.solvers.linear.newton_loop import solve_newton
 from anynorm.solvers.linear.points import PrimalDual
 from anynorm.solvers.linear.polish import polish_free_set
 from anynorm.solvers.linear.straighten import straighten_dual
+
+SmoothCurve: TypeAlias = SquaredHinge | Squared | Logistic
 
 _SMALL_ENTRIES = 2_000_000
 _DESCENT_SIDE = 1000
 _SPAN_RATIO = 8
 _LARGEST_SPAN = 3000
 _INTERIOR_SIDE = 4000
+_BOXED = ("hinge", "absolute", "squared_hinge")
 
 
 def solve_linear(
@@ -122,7 +126,8 @@ class _Run:
             self.precision = 1.0 / problem.bias_feature**2
         self.features = make_features(problem.X, problem.feature_scale)
         self.small = problem.n_rows * problem.n_coefs <= _SMALL_ENTRIES
-        self.best: _Best | None = None
+        n, p = problem.X.shape
+        self.best = _Best(np.zeros(p), 0.0, np.inf, np.zeros(n), -np.inf)
 
     def solve(self, seed: int, start: np.ndarray | None) -> None:
         """Run the methods in turn until one is certified."""
@@ -142,9 +147,11 @@ class _Run:
         if not self._certified():  # whatever rounding did: never worse than no model at all
             self.offer(PrimalDual(np.zeros(self.features.p), 0.0, np.zeros(self.features.n)))
 
-    def _newton(self, curve: Curve | None, view: _Whole | _Span, point: PrimalDual | None) -> None:
+    def _newton(
+        self, curve: SmoothCurve | None, view: _Whole | _Span, point: PrimalDual | None
+    ) -> None:
         y, precision = self.problem.y, self.precision
-        box = None if self.problem.loss.slack is None else box_of(self.problem.loss, self.cost)
+        box = box_of(self.problem.loss, self.cost)
         if curve is not None:
             found = solve_newton(
                 view.features, y, curve, precision, point,
@@ -157,13 +164,14 @@ class _Run:
             )  # fmt: skip
         self.offer(view.to_full(found))
         guess = found.dual
-        suits = box is not None and min(view.features.X.shape) <= _INTERIOR_SIDE
-        if suits and not np.any(np.isinf(box.lower)) and not self._certified():
+        suits = self.problem.loss.name in _BOXED and min(view.features.X.shape) <= _INTERIOR_SIDE
+        if suits and not self._certified():
             found, guess = solve_interior(
                 view.features, y, box, precision, tol=0.1 * self.tol, spend=self.spend
             )
             self.offer(view.to_full(found))
-        if box is not None and (curve is None or not self._certified()) and self.small:
+        flat = curve is None or (not isinstance(curve, Logistic) and not self._certified())
+        if flat and self.small:
             exact = polish_free_set(view.features, y, box, precision, guess, found.bias)
             if exact is not None:
                 self.offer(view.to_full(PrimalDual(*exact)))
@@ -172,6 +180,7 @@ class _Run:
         from anynorm.solvers.linear.coordinate_descent import DualState, descend_dual
 
         features = self.features
+        assert isinstance(features, SparseFeatures)
         if point is None:
             point = PrimalDual(np.zeros(features.p), 0.0, np.zeros(features.n))
         state = DualState(point.dual.copy(), features.to_coef(point.u), point.bias)
@@ -196,15 +205,13 @@ class _Run:
         """Certify a point given by its scaled coefficients; keep it if it is the best so far."""
         return self._offer_coef(self.features.to_coef(point.u), point.bias, point.dual, self.n_iter)
 
-    def _offer_coef(self, coef, bias, dual, n_iter) -> bool:
+    def _offer_coef(self, coef: np.ndarray, bias: float, dual: np.ndarray, n_iter: int) -> bool:
         """Keep the best primal and the best dual point, which may come from different methods."""
         problem, best = self.problem, self.best
         scores = problem.scores(coef)
         if problem.free_bias:
             bias = optimal_bias(problem.loss, scores, problem.y, problem.C, problem.sample_weight)
         found = certify(problem, coef, bias, dual, tol=self.tol, scores=scores)
-        if best is None:
-            self.best = best = _Best(coef.copy(), bias, found.primal, dual.copy(), found.dual)
         if found.primal < best.primal:
             best.coef, best.intercept, best.primal = coef.copy(), bias, found.primal
         if found.dual > best.dual_value:
@@ -217,19 +224,20 @@ class _Run:
             self.progress(Progress(n_iter, best.primal, best.dual_value, gap, seconds))
         return gap <= self.tol
 
-    def _straighten(self, coef, bias, dual, scores) -> None:
+    def _straighten(
+        self, coef: np.ndarray, bias: float, dual: np.ndarray, scores: np.ndarray
+    ) -> None:
         """Try the dual with its last digits corrected along the columns of huge scale."""
         problem, loss = self.problem, self.problem.loss
-        upper = self.cost if loss.slack is None else box_of(loss, self.cost).upper
-        lower = -upper if loss.signed else np.zeros_like(upper)
-        dual = straighten_dual(
-            self.features, problem.y, lower, upper, problem.free_bias, self._unscaled(coef), dual
+        box = box_of(loss, self.cost)
+        straight = straighten_dual(
+            self.features, problem.y, box, problem.free_bias, self._unscaled(coef), dual
         )
-        if dual is None:
+        if straight is None:
             return
-        value = certify(problem, coef, bias, dual, tol=self.tol, scores=scores).dual
+        value = certify(problem, coef, bias, straight, tol=self.tol, scores=scores).dual
         if value > self.best.dual_value:
-            self.best.dual, self.best.dual_value = dual, value
+            self.best.dual, self.best.dual_value = straight, value
 
     def solution(self) -> Solution:
         """The best points with their certificate."""
@@ -246,17 +254,19 @@ class _Run:
         )
 
     def _gap(self) -> float:
-        if self.best is None:
-            return np.inf
         return relative_gap(self.best.primal, self.best.dual_value, self.problem.zero_primal())
 
     def _certified(self) -> bool:
         return self._gap() <= self.tol
 
-    def _curve(self) -> Curve | None:
+    def _curve(self) -> SmoothCurve | None:
         """The smooth losses as Newton sees them; None for those with a box dual."""
         name = self.problem.loss.name
-        kinds = {"squared_hinge": SquaredHinge, "squared": Squared, "logistic": Logistic}
+        kinds: dict[str, type[SmoothCurve]] = {
+            "squared_hinge": SquaredHinge,
+            "squared": Squared,
+            "logistic": Logistic,
+        }
         return kinds[name](self.cost) if name in kinds else None
 
     def _cost_at(self, residual: np.ndarray) -> float:
@@ -264,14 +274,14 @@ class _Run:
         return problem.loss.value(residual, problem.C, problem.sample_weight)
 
     def _descent_suits(self) -> bool:
-        boxed = self.problem.loss.name in ("hinge", "absolute", "squared_hinge")
+        boxed = self.problem.loss.name in _BOXED
         return boxed and self.features.sparse and min(self.problem.X.shape) > _DESCENT_SIDE
 
     def _span(self) -> _Span | None:
         n, p = self.features.n, self.features.p
-        if self.features.sparse or n > _LARGEST_SPAN or _SPAN_RATIO * n > p:
+        if not isinstance(self.features, DenseFeatures) or n > _LARGEST_SPAN:
             return None
-        if self.features.badly_scaled:
+        if _SPAN_RATIO * n > p or self.features.badly_scaled:
             return None
         return _Span.of(self.features)
 
@@ -332,11 +342,11 @@ class _Span:
         return cls(features, lower)
 
     def to_full(self, point: PrimalDual) -> PrimalDual:
-        """u = Q z = A' L^-T z."""
+        """Return u = Q z = A' L^-T z."""
         beta = scipy.linalg.solve_triangular(self.lower, point.u, lower=True, trans="T")
         return PrimalDual(self.full.adjoint(beta), point.bias, point.dual)
 
     def from_full(self, point: PrimalDual) -> PrimalDual:
-        """z = Q' u, from the scores A u = L z."""
+        """Return z = Q' u, from the scores A u = L z."""
         z = scipy.linalg.solve_triangular(self.lower, self.full.scores(point.u), lower=True)
         return PrimalDual(z, point.bias, point.dual)

@@ -14,7 +14,7 @@ from anynorm.design import Matrix
 
 
 def csr_arrays(X: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """indptr as int64, indices as an unsigned view, values: all read-only, none copied but indptr."""
+    """Return indptr as int64, unsigned indices and values: read-only, only indptr a copy."""
     unsigned = np.uint32 if X.indices.dtype.itemsize == 4 else np.uint64
     arrays = (X.indptr.astype(np.int64), X.indices.view(unsigned), X.data.view())
     for array in arrays:
@@ -33,7 +33,7 @@ def row_dot(indices, values, start, stop, w):
 
 @kernel
 def add_row(indices, values, start, stop, step, w):
-    """w += step * x_i."""
+    """Add step * x_i to w."""
     for k in range(start, stop):
         w[indices[k]] += step * values[k]
 
@@ -50,7 +50,7 @@ def rows_dot(indptr, indices, values, rows, w):
 
 @kernel
 def add_rows(indptr, indices, values, rows, beta, out):
-    """out += X_J' beta."""
+    """Add X_J' beta to out."""
     for r in range(rows.size):
         i = rows[r]
         add_row(indices, values, indptr[i], indptr[i + 1], beta[r], out)
@@ -58,7 +58,7 @@ def add_rows(indptr, indices, values, rows, beta, out):
 
 @kernel
 def add_hessian_product(indptr, indices, values, rows, weights, w, out):
-    """out += X_J' (weights * X_J w) in one pass; returns sum(weights * X_J w)."""
+    """Add X_J' (weights * X_J w) to out in one pass; returns sum(weights * X_J w)."""
     total = 0.0
     for r in range(rows.size):
         start, stop = indptr[rows[r]], indptr[rows[r] + 1]
@@ -83,14 +83,14 @@ def add_weighted_gram(indptr, indices, values, rows, weights, out):
         start, stop = indptr[rows[r]], indptr[rows[r] + 1]
         for k in range(start, stop):
             t = weights[r] * values[k]
-            for l in range(start, stop):
-                if indices[l] <= indices[k]:
-                    out[indices[k], indices[l]] += t * values[l]
+            for other in range(start, stop):
+                if indices[other] <= indices[k]:
+                    out[indices[k], indices[other]] += t * values[other]
 
 
 @kernel
 def add_scaled_row(indices, values, start, stop, step, scale, w):
-    """w += step * scale * x_i, entry by entry."""
+    """Add step * scale * x_i to w, entry by entry."""
     for k in range(start, stop):
         w[indices[k]] += step * values[k] * scale[indices[k]]
 
@@ -115,8 +115,9 @@ def descend(
 ):  # fmt: skip
     """Dual coordinate steps over the rows in `order`; w and bias = (value, variance) follow.
 
-    Steps are over-relaxed.  An example at a bound whose gradient points outwards beyond `thresholds` is dropped
-    (`keep` becomes False).  `found` collects (smallest, largest projected gradient, gap).
+    Steps are over-relaxed.  An example at a bound whose gradient points outwards beyond
+    `thresholds` is dropped (`keep` becomes False).  `found` collects (smallest, largest projected
+    gradient, gap).
     """
     scaled = scale.size > 0
     for position in range(order.size):

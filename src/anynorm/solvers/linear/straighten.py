@@ -12,6 +12,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from anynorm.solvers.linear.box import Box
 from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures
 
 _MOST_COLUMNS = 50
@@ -21,14 +22,13 @@ _ROUNDS = 3
 def straighten_dual(
     features: DenseFeatures | SparseFeatures,
     y: np.ndarray,
-    lower: np.ndarray,
-    upper: np.ndarray,
+    box: Box,
     free_bias: bool,
     u: np.ndarray,
     dual: np.ndarray,
 ) -> np.ndarray | None:
     """The corrected dual, or None where there are too many such columns or nothing is free."""
-    columns = features.large_columns
+    columns, lower, upper = features.large_columns, box.lower, box.upper
     size = np.maximum(np.abs(dual), np.where(np.isfinite(upper), upper, 0.0))
     rows = np.flatnonzero((dual > lower + 1e-9 * size) & (dual < upper - 1e-9 * size))
     if not 0 < columns.size <= min(_MOST_COLUMNS, rows.size):
