@@ -40,7 +40,7 @@ def checks_without_intercept():
                 yield pytest.param(instance, check, id=f"{estimator}-{name}")
 
 
-@pytest.mark.parametrize(("estimator", "check"), checks_without_intercept())
+@pytest.mark.parametrize(("estimator", "check"), list(checks_without_intercept()))
 def test_estimator_checks_without_intercept(estimator, check):
     check(estimator)
 
