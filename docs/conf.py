@@ -62,7 +62,7 @@ def visit_inline(self, node):
 
 def visit_display(self, node):
     """Write a formula on a line of its own as MathML."""
-    self.body.append(f'<div>{convert(node.astext(), display="block")}</div>')
+    self.body.append(f"<div>{convert(node.astext(), display='block')}</div>")
     raise nodes.SkipNode
 
 
