@@ -81,7 +81,7 @@ def solve_augmented(
                 return PrimalDual(*exact)
         # A wide step (large sigma) amplifies the rounding of the margins: widen only where the
         # gap falls slowly, and end where it has ceased to fall.
-        stalled = stalled + 1 if gap > 0.5 * last else 0
+        stalled = 0 if gap < 0.5 * last else stalled + 1
         if at.crawling or stalled > _STALLED or not spend(0):
             return here
         if gap > _FAST * last:

@@ -17,6 +17,8 @@ from anynorm.design import Matrix
 
 _BLOCK_ENTRIES = 1 << 18
 _BAD_SCALE = 1e4
+_CANCELLED = 1e-3
+_GRAM_UPDATES = 20
 _SPARSE_PACE = 20.0  # a scattered multiplication against one inside BLAS
 _GRAM_PER_CALL = 5e7  # a kernel call stays below 0.2 s, so that Ctrl-C is heard
 
@@ -35,6 +37,7 @@ class _Features:
         self.X = X
         self.scale = scale
         self.n, self.p = X.shape
+        self._last_gram: tuple[np.ndarray, np.ndarray, int] | None = None
 
     @cached_property
     def large_columns(self) -> np.ndarray:
@@ -58,7 +61,45 @@ class _Features:
     def weighted_gram(
         self, rows: np.ndarray, weights: np.ndarray, center: np.ndarray | None
     ) -> np.ndarray:
-        """(A_J - 1 center')' diag(weights) (A_J - 1 center'), p x p, by blocks of dense rows."""
+        """(A_J - 1 center')' diag(weights) (A_J - 1 center'), p x p; center the weighted mean."""
+        gram = self._updated_gram(rows, weights)
+        if center is None:
+            return gram.copy()
+        centred = gram - weights.sum() * np.outer(center, center)
+        if np.all(np.diagonal(centred) > _CANCELLED * np.diagonal(gram)):
+            return centred
+        return self._add_dense_gram(rows, weights, center)
+
+    def _updated_gram(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """A_J' D A_J from the last one by the rows that have changed, where those are few.
+
+        Between two Newton steps few rows enter or leave; what the update loses by rounding is
+        corrected by the residual of the true system.
+        """
+        full = np.zeros(self.n)
+        full[rows] = weights
+        if self._last_gram is not None:
+            gram, last, updates = self._last_gram
+            change = full - last
+            moved = np.flatnonzero(change)
+            if moved.size < 0.5 * rows.size and updates < _GRAM_UPDATES:
+                more, less = moved[change[moved] > 0], moved[change[moved] < 0]
+                gram = (
+                    gram + self._add_gram(more, change[more]) - self._add_gram(less, -change[less])
+                )
+                self._last_gram = gram, full, updates + 1
+                return gram
+        gram = self._add_gram(rows, weights)
+        self._last_gram = gram, full, 0
+        return gram
+
+    def _add_gram(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return self._add_dense_gram(rows, weights, None)
+
+    def _add_dense_gram(
+        self, rows: np.ndarray, weights: np.ndarray, center: np.ndarray | None
+    ) -> np.ndarray:
+        """The weighted gram matrix by blocks of dense rows."""
         out = np.zeros((self.p, self.p))
         step = max(64, _BLOCK_ENTRIES // max(1, self.p))
         root = np.sqrt(weights)
@@ -115,13 +156,13 @@ class DenseFeatures(_Features):
     def rows_dot(self, rows: np.ndarray, u: np.ndarray) -> np.ndarray:
         """A_J u."""
         w = self.to_coef(u)
-        if 4 * rows.size > self.n:
+        if 8 * rows.size > self.n:
             return design.matvec(self.X, w)[rows]
         return self._block(rows) @ w
 
     def rows_adjoint(self, rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
         """A_J' beta."""
-        if 4 * rows.size > self.n:
+        if 8 * rows.size > self.n:
             full = np.zeros(self.n)
             full[rows] = beta
             return self.adjoint(full)
@@ -166,22 +207,15 @@ class SparseFeatures(_Features):
         by_entries = _SPARSE_PACE * float((self._lengths[rows].astype(np.float64) ** 2).sum())
         return min(by_entries, float(rows.size) * self.p**2)
 
-    def weighted_gram(
-        self, rows: np.ndarray, weights: np.ndarray, center: np.ndarray | None
-    ) -> np.ndarray:
-        """(A_J - 1 center')' diag(weights) (A_J - 1 center'), p x p."""
+    def _add_gram(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
         if self.gram_cost(rows) == float(rows.size) * self.p**2:
-            return super().weighted_gram(rows, weights, center)
+            return self._add_dense_gram(rows, weights, None)
         out = np.zeros((self.p, self.p))
         calls = 1 + int((self._lengths[rows].astype(np.float64) ** 2).sum() / _GRAM_PER_CALL)
         for part in np.array_split(np.arange(rows.size), calls):
             self._kernels.add_weighted_gram(*self.arrays, rows[part], weights[part], out)
         out += np.tril(out, -1).T
-        if self.scale is not None:
-            out *= self.scale[:, None] * self.scale
-        if center is not None:  # center is the weighted mean, so the cross terms collapse
-            out -= weights.sum() * np.outer(center, center)
-        return out
+        return out if self.scale is None else out * self.scale[:, None] * self.scale
 
     def rows_gram(self, rows: np.ndarray) -> np.ndarray:
         """A_J A_J', |J| x |J|."""

@@ -28,7 +28,8 @@ from typing import TypeAlias
 import numpy as np
 import scipy.linalg
 
-from anynorm.certificate import certify, optimal_bias, relative_gap
+from anynorm import design
+from anynorm.certificate import Certificate, certify, optimal_bias, relative_gap
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
 from anynorm.solvers.linear.augmented_lagrangian import solve_augmented
@@ -48,6 +49,9 @@ _DESCENT_SIDE = 1000
 _SPAN_RATIO = 8
 _LARGEST_SPAN = 3000
 _INTERIOR_SIDE = 4000
+# C x_j^2 beyond which the penalty of a column cannot matter, and to which it is brought down.
+_ABSURD = 1e18
+_STRONG = 1e14
 _BOXED = ("hinge", "absolute", "squared_hinge")
 
 
@@ -125,6 +129,7 @@ class _Run:
         if problem.bias_feature:
             self.precision = 1.0 / problem.bias_feature**2
         self.features = make_features(problem.X, problem.feature_scale)
+        self.zero_primal = problem.zero_primal()
         self.small = problem.n_rows * problem.n_coefs <= _SMALL_ENTRIES
         n, p = problem.X.shape
         self.best = _Best(np.zeros(p), 0.0, np.inf, np.zeros(n), -np.inf)
@@ -144,8 +149,25 @@ class _Run:
                 return
             point = self._incumbent()
         self._newton(curve, _Whole(self.features), point)
+        if not self._certified() and self.spend(0):
+            self._shrink(curve)
         if not self._certified():  # whatever rounding did: never worse than no model at all
             self.offer(PrimalDual(np.zeros(self.features.p), 0.0, np.zeros(self.features.n)))
+
+    def _shrink(self, curve: SmoothCurve | None) -> None:
+        """Try again with columns of absurd scale made smaller.
+
+        Their penalty is then too large, but still lost among the digits of the primal value, while
+        the equations are within reach of the arithmetic.  The true problem is what is certified.
+        """
+        squares = design.column_norms_squared(self.problem.X) / self.features.n
+        scale = np.ones(self.features.p) if self.features.scale is None else self.features.scale
+        pull = self.cost.sum() * squares * scale**2
+        if not np.any(pull > _ABSURD):
+            return
+        cap = np.sqrt(np.divide(_STRONG, pull, out=np.ones_like(pull), where=pull > _ABSURD))
+        self.features = make_features(self.features.X, scale * cap)
+        self._newton(curve, _Whole(self.features), None)
 
     def _newton(
         self, curve: SmoothCurve | None, view: _Whole | _Span, point: PrimalDual | None
@@ -242,11 +264,17 @@ class _Run:
     def solution(self) -> Solution:
         """The best points with their certificate."""
         best = self.best
-        stopped = Status.TIME_LIMIT if time.monotonic() >= self.deadline else Status.MAX_ITER
+        status = Status.TIME_LIMIT if time.monotonic() >= self.deadline else Status.MAX_ITER
+        gap = self._gap()
         return Solution(
             dual=best.dual,
-            certificate=certify(
-                self.problem, best.coef, best.intercept, best.dual, tol=self.tol, stopped=stopped
+            certificate=Certificate(
+                primal=best.primal,
+                dual=best.dual_value,
+                gap=gap,
+                status=Status.OPTIMAL if gap <= self.tol else status,
+                tol=self.tol,
+                zero_primal=self.zero_primal,
             ),
             n_iter=max(1, self.n_iter),
             coef=best.coef,
@@ -254,7 +282,7 @@ class _Run:
         )
 
     def _gap(self) -> float:
-        return relative_gap(self.best.primal, self.best.dual_value, self.problem.zero_primal())
+        return relative_gap(self.best.primal, self.best.dual_value, self.zero_primal)
 
     def _certified(self) -> bool:
         return self._gap() <= self.tol
