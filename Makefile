@@ -4,7 +4,7 @@
 #   make test          the test suite
 #   make lint          ruff and mypy
 #   make docs          the documentation, into docs/_build/html
-#   make bench-linear  LinearSVC against its peers at equal certified accuracy
+#   make bench-linear  LinearSVC against its peers at equal certified accuracy (ten minutes)
 #   make clean         remove everything that the targets above made
 #
 # make PYTHON=/path/to/python3.12 demo    uses that interpreter for a new environment
@@ -53,6 +53,7 @@ docs:
 bench-linear:
 	@sh tools/environment.sh bench
 	$(BIN)/python -m benchmarks.linear $(ARGS)
+	@$(BIN)/python -m benchmarks.report
 
 clean:
 	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/api/generated demo.png
