@@ -187,10 +187,11 @@ def _squared_hinge(t: Array, y: Array, w: Array) -> float:
     order = np.argsort(t, kind="stable")
     origin = float(t[order[len(t) // 2]])
     t, y, w = t[order] - origin, y[order], w[order]
-    negative, positive = w * (y < 0), w * (y > 0)
-    below = t * np.cumsum(negative) - np.cumsum(negative * t)
-    above = np.cumsum((positive * t)[::-1])[::-1] - t * np.cumsum(positive[::-1])[::-1]
-    j = int(np.argmax(below >= above))
+    del order
+    slope = _running_cost(t, np.where(y < 0, w, 0.0))
+    slope += _running_cost(t[::-1], np.where(y > 0, w, 0.0)[::-1])[::-1]
+    j = int(np.argmax(slope >= 0))
+    del slope
     for _ in range(3):
         low, high = t[max(j - 1, 0)], t[j]
         costs = np.where(y > 0, t >= high, t <= low)
@@ -199,6 +200,16 @@ def _squared_hinge(t: Array, y: Array, w: Array) -> float:
             break
         j = min(max(j + (1 if b > high else -1), 0), len(t) - 1)
     return origin + min(max(b, float(low)), float(high))
+
+
+def _running_cost(t: Array, w: Array) -> Array:
+    """``sum_{i <= j} w_i (t_j - t_i)`` for every j; w is used up, to save memory."""
+    out = np.cumsum(w)
+    out *= t
+    w *= t
+    np.cumsum(w, out=w)
+    out -= w
+    return out
 
 
 def _logistic(scores: Array, y: Array, w: Array) -> Interval:

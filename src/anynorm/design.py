@@ -17,7 +17,7 @@ import scipy.sparse as sp
 Matrix: TypeAlias = Any
 """A dense 2-D array or a scipy CSR/CSC container."""
 
-_BLOCK_ENTRIES = 1 << 18
+_BLOCK_ENTRIES = 1 << 16
 
 
 def matvec(X: Matrix, w: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from anynorm import design
 from anynorm.design import Matrix
 
-_BLOCK_ENTRIES = 1 << 18
+_BLOCK_ENTRIES = 1 << 16
 _BAD_SCALE = 1e4
 _CANCELLED = 1e-3
 _GRAM_UPDATES = 20
@@ -156,13 +156,13 @@ class DenseFeatures(_Features):
     def rows_dot(self, rows: np.ndarray, u: np.ndarray) -> np.ndarray:
         """A_J u."""
         w = self.to_coef(u)
-        if 8 * rows.size > self.n:
+        if 16 * rows.size > self.n:
             return design.matvec(self.X, w)[rows]
         return self._block(rows) @ w
 
     def rows_adjoint(self, rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
         """A_J' beta."""
-        if 8 * rows.size > self.n:
+        if 16 * rows.size > self.n:
             full = np.zeros(self.n)
             full[rows] = beta
             return self.adjoint(full)

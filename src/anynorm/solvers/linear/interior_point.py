@@ -119,7 +119,9 @@ class _Point:
     def step(self) -> bool:
         """Predictor, then corrector; False where no step can be made."""
         weights = 1.0 / (self.shift + self.below / self.from_lower + self.above / self.to_upper)
-        system = NewtonSystem(self.features, self.rows, weights, self.precision, forcing=_FORCING)
+        system = NewtonSystem(
+            self.features, self.rows, weights, self.precision, forcing=_FORCING, direct=True
+        )
         plain = self._direction(system, weights, 0.0, None)
         size = self._longest(plain)
         reached = self._mean_product(

@@ -162,6 +162,7 @@ def minimise_smooth(
         forcing = min(0.1, np.sqrt(np.linalg.norm(gradient) / (1.0 + np.linalg.norm(u))))
         system = NewtonSystem(features, rows, curvature[rows], precision, forcing=forcing)
         d, e = system.solve(gradient, bias_gradient)
+        del system, curvature, rows  # large where most rows take part
         along = features.scores(d)
         step, slope = _line_search(y, curve, precision, at, d, e, along)
         # The slope is minus twice what the step can gain; below rounding a few steps may still

@@ -1,7 +1,7 @@
 """Newton's method for the smooth losses, from a good start and to the asked or the last digit.
 
 The primal problem is solved as it stands; with a = h'(r) the gap is 1/2 ||u - A'(y a)||^2.  With
-many dense rows the first steps are made on an eighth of them: the Newton matrix of all rows is
+many dense rows the first steps are made on a sixteenth of them: the Newton matrix of all rows is
 then formed only near the solution, where one or two steps are left.
 """
 
@@ -22,9 +22,9 @@ from anynorm.solvers.linear.newton import (
 )
 from anynorm.solvers.linear.points import PrimalDual
 
-_SHARE = 8
+_SHARE = 16
 _ROWS_PER_COLUMN = 5
-_SAMPLE_ENTRIES = 200_000
+_SAMPLE_ENTRIES = 100_000
 _SAMPLE_TOL = 1e-4
 _EXTRA_STEPS = 10
 
@@ -80,7 +80,7 @@ def _from_sample(
     start: PrimalDual,
     spend: Callable[[int], bool],
 ) -> PrimalDual:
-    """Minimiser over a random eighth of the rows, each standing for eight; `start` if too few."""
+    """Minimiser over a random sixteenth of the rows, each standing for sixteen; `start` if too few."""
     m = features.n // _SHARE
     if m < _ROWS_PER_COLUMN * features.p or m * features.p < _SAMPLE_ENTRIES:
         return start

@@ -12,6 +12,7 @@ eliminated exactly.  The rest goes by size to a p x p Cholesky factor, to a |J| 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg
@@ -27,7 +28,11 @@ _ROUNDING = 1e-10
 
 
 class NewtonSystem:
-    """The system of one set of rows and weights, ready for several right-hand sides."""
+    """The system of one set of rows and weights, ready for several right-hand sides.
+
+    Conjugate gradients leave a relative residual of `forcing`; `direct` avoids them where a factor
+    of either side can be made at all.
+    """
 
     def __init__(
         self,
@@ -37,9 +42,10 @@ class NewtonSystem:
         precision: float,
         *,
         forcing: float,
+        direct: bool = False,
     ) -> None:
         self.features, self.rows, self.weights = features, rows, weights
-        self.precision, self.forcing = precision, forcing
+        self.precision, self.forcing, self.direct = precision, forcing, direct
         self._solve = self._choose()
 
     def solve(self, gradient: np.ndarray, bias_gradient: float) -> tuple[np.ndarray, float]:
@@ -54,9 +60,11 @@ class NewtonSystem:
         p, m = features.p, rows.size
         by_columns = features.gram_cost(rows) + p**3 / 3 if p <= _LARGEST_FACTOR else np.inf
         by_rows = features.entries(rows) * m + m**3 / 3 if m <= _LARGEST_FACTOR else np.inf
-        if features.badly_scaled and p <= _LARGEST_FACTOR:
+        if p <= _LARGEST_FACTOR and features.badly_scaled:
             by_rows = np.inf  # only the p x p matrix can be freed of the columns' scales
         by_iteration = _CG_COST_PER_ENTRY * (features.entries(rows) + p)
+        if self.direct and min(by_columns, by_rows) < np.inf:
+            by_iteration = np.inf
         cheapest = min(by_columns, by_rows, by_iteration)
         if cheapest == by_columns:
             return self._by_columns()
@@ -71,7 +79,7 @@ class NewtonSystem:
         features, rows, weights, precision = self.features, self.rows, self.weights, self.precision
         total = weights.sum()
         has_bias = np.isfinite(precision)
-        center = features.rows_adjoint(rows, weights) / total if has_bias else None
+        center = self._sums / total if has_bias else None
         hessian = features.weighted_gram(rows, weights, center)
         hessian[np.diag_indices_from(hessian)] += 1.0
         # What a regularised bias leaves of the mean: T - T^2 / (precision + T).
@@ -114,12 +122,14 @@ class NewtonSystem:
         """Conjugate gradients on the bias-free system, preconditioned by its diagonal."""
         features, rows, weights, precision = self.features, self.rows, self.weights, self.precision
         diagonal = 1.0 + features.weighted_squares(rows, weights)
-        ratio, mean = 0.0, np.zeros(features.p)
-        if np.isfinite(precision):
-            mean = features.rows_adjoint(rows, weights)
-            ratio = 1.0 / (precision + weights.sum())
-            diagonal = np.maximum(diagonal - ratio * mean**2, 1.0)
         product = self._product()
+        if np.isinf(precision):
+            return lambda gradient, _: (
+                _conjugate_gradients(product, diagonal, -gradient, self.forcing),
+                0.0,
+            )
+        mean, ratio = self._sums, 1.0 / (precision + weights.sum())
+        diagonal = np.maximum(diagonal - ratio * mean**2, 1.0)
 
         def solve(gradient, bias_gradient):
             rhs = ratio * bias_gradient * mean - gradient
@@ -128,13 +138,17 @@ class NewtonSystem:
 
         return solve
 
+    @cached_property
+    def _sums(self) -> np.ndarray:
+        """A_J' D 1."""
+        return self.features.rows_adjoint(self.rows, self.weights)
+
     def _product(self):
         """Return the map q -> (I + A_J' D A_J) q with the bias eliminated."""
         features, rows, weights = self.features, self.rows, self.weights
         if np.isinf(self.precision):
             return lambda q: q + features.hessian_product(rows, weights, q)[0]
-        mean = features.rows_adjoint(rows, weights)
-        ratio = 1.0 / (self.precision + weights.sum())
+        mean, ratio = self._sums, 1.0 / (self.precision + weights.sum())
 
         def product(q):
             along, total = features.hessian_product(rows, weights, q)
@@ -200,5 +214,6 @@ def _conjugate_gradients(product, diagonal, rhs, forcing):
         residual -= step * along
         z = residual / diagonal
         rho, previous = residual @ z, rho
-        direction = z + (rho / previous) * direction
+        direction *= rho / previous
+        direction += z
     return x

@@ -45,6 +45,7 @@ from anynorm.solvers.linear.straighten import straighten_dual
 SmoothCurve: TypeAlias = SquaredHinge | Squared | Logistic
 
 _SMALL_ENTRIES = 2_000_000
+_SMALL_TOL = 1e-8
 _DESCENT_SIDE = 1000
 _SPAN_RATIO = 8
 _LARGEST_SPAN = 3000
@@ -132,6 +133,7 @@ class _Run:
         self.zero_primal = problem.zero_primal()
         self.small = problem.n_rows * problem.n_coefs <= _SMALL_ENTRIES
         n, p = problem.X.shape
+        self.goal = min(tol, _SMALL_TOL) if self.small else tol
         self.best = _Best(np.zeros(p), 0.0, np.inf, np.zeros(n), -np.inf)
 
     def solve(self, seed: int, start: np.ndarray | None) -> None:
@@ -181,7 +183,7 @@ class _Run:
             )  # fmt: skip
         else:
             found = solve_augmented(
-                view.features, y, box, precision, point, tol=self.tol, spend=self.spend,
+                view.features, y, box, precision, point, tol=self.goal, spend=self.spend,
                 accept=lambda candidate: self.offer(view.to_full(candidate)),
             )  # fmt: skip
         self.offer(view.to_full(found))
@@ -203,9 +205,9 @@ class _Run:
 
         features = self.features
         assert isinstance(features, SparseFeatures)
-        if point is None:
-            point = PrimalDual(np.zeros(features.p), 0.0, np.zeros(features.n))
-        state = DualState(point.dual.copy(), features.to_coef(point.u), point.bias)
+        state = DualState(np.zeros(features.n), np.zeros(features.p), 0.0)
+        if point is not None:
+            state = DualState(point.dual.copy(), features.to_coef(point.u).copy(), point.bias)
         descend_dual(
             features, self.problem.y, box_of(self.problem.loss, self.cost), self.precision, state,
             tol=self.tol, seed=seed, max_epochs=self.max_iter, deadline=self.deadline,
@@ -244,7 +246,7 @@ class _Run:
         if self.progress is not None:
             seconds = time.monotonic() - self.began
             self.progress(Progress(n_iter, best.primal, best.dual_value, gap, seconds))
-        return gap <= self.tol
+        return gap <= self.goal
 
     def _straighten(
         self, coef: np.ndarray, bias: float, dual: np.ndarray, scores: np.ndarray
