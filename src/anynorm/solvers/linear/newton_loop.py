@@ -80,7 +80,7 @@ def _from_sample(
     start: PrimalDual,
     spend: Callable[[int], bool],
 ) -> PrimalDual:
-    """Minimiser over a random sixteenth of the rows, each standing for sixteen; `start` if too few."""
+    """Minimiser over a random sixteenth of the rows, each counted 16 times; `start` if too few."""
     m = features.n // _SHARE
     if m < _ROWS_PER_COLUMN * features.p or m * features.p < _SAMPLE_ENTRIES:
         return start
