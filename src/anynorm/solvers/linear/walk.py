@@ -1,0 +1,272 @@
+"""The walk from the 2-norm to the 1-norm: a few 2-norm problems with re-weighted features.
+
+        minimise_{u, b}   ||u||_1 + E(u, b),     E(u, b) = g(1 - y (X u + b))
+
+is approached through (A Walk from 2-Norm SVM to 1-Norm SVM, Algorithm 1), from v = 1,
+
+        u <- argmin   1/2 sum_j (u_j / v_j)^2 + E(u, b),        v_j <- sqrt |u_j|.
+
+As 2 |u_j| <= u_j^2 / v_j^2 + v_j^2, with equality at |u_j| = v_j^2, each round minimises an upper
+bound of the 1-norm objective that is exact where the round begins: the objective never rises by
+more than the round's duality gap (Theorem 2).  The constraints of the dual do not depend on v, so
+each round starts from the dual variables of the last.
+
+Features are weighted inside the solver: X is neither copied nor rescaled.  Weights shrink
+geometrically but do not reach zero; columns that do not matter are dropped (`pruning`), within
+what the round's gap leaves of the tolerance, so that the certificate of a round also holds for
+its pruned coefficients.  Once few columns are left they are taken out of X.
+
+A free bias has no weight.  A regularised one is a feature, re-weighted like all others.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from anynorm import design
+from anynorm.certificate import Certificate, certify, relative_gap
+from anynorm.problem import Problem
+from anynorm.solution import Progress, Solution, Status
+from anynorm.solvers.linear.pruning import Model, prune
+from anynorm.solvers.linear.solve import solve_linear
+
+_FEW = 8  # an eighth of the entries is few enough for a copy of its own
+_SOLVER_SHARE = 0.5  # of the tolerance; the rest is left for the pruning
+_LARGEST_SHARE = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round(Solution):
+    """One round of the walk: the solution of its 2-norm problem, seen as a 1-norm solution.
+
+    Attributes
+    ----------
+    coef, intercept : ndarray of shape (p,), float
+        The coefficients, in the units of X, and the bias.
+    dual : ndarray of shape (n,)
+        The dual variables.
+    objective : float
+        The 1-norm objective ``||coef||_1 + g``.
+    certificate : Certificate
+        Of the round's 2-norm problem at (coef, intercept).
+    l1_certificate : Certificate
+        Of the 1-norm problem at (coef, intercept), its dual value from the same duals rescaled.
+    n_iter : int
+        Iterations of the round.
+    """
+
+    objective: float
+    l1_certificate: Certificate
+
+    @property
+    def n_nonzero(self) -> int:
+        """The number of features that are used."""
+        return 0 if self.coef is None else int(np.count_nonzero(self.coef))
+
+
+def walk(
+    problem: Problem,
+    *,
+    n_rounds: int = 3,
+    prune: bool = True,
+    tol: float = 1e-4,
+    max_iter: int = 10_000,
+    deadline: float | None = None,
+    seed: int = 0,
+    start: np.ndarray | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> list[Round]:
+    """Walk `n_rounds` rounds from the 2-norm solution towards the 1-norm solution.
+
+    Parameters
+    ----------
+    problem : Problem
+        The 2-norm problem on features with which the walk begins.
+    n_rounds : int
+        The number of rounds; the first one is the 2-norm problem itself.
+    prune : bool
+        Whether to drop columns that do not matter.  The coefficients of the first round are left
+        whole, so that it is the plain 2-norm solution.
+    tol : float
+        The relative duality gap that each round's problem is solved to.
+    max_iter : int
+        Most iterations of a round.
+    deadline : float, optional
+        `time.monotonic()` value at which to stop; rounds after it stay where the last one was.
+    seed : int
+        Seed of the order in which coordinate descent visits the examples.
+    start : ndarray of shape (n,), optional
+        Dual variables from which the first round starts.
+    progress : callable, optional
+        Called with a `Progress` of the round at every certificate that is computed; iterations
+        and seconds count from the beginning of the walk.
+
+    Returns
+    -------
+    list of Round
+        One per round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.losses import get_loss
+    >>> from anynorm.problem import Problem
+    >>> from anynorm.solvers.linear import walk
+    >>> X, y = np.array([[2.0, 1.0], [-2.0, -1.0]]), np.array([1.0, -1.0])
+    >>> problem = Problem(y=y, C=1.0, loss=get_loss("hinge"), X=X, intercept=None)
+    >>> rounds = walk(problem, n_rounds=6, tol=1e-3)
+    >>> [round(r.objective, 3) for r in rounds]
+    [0.6, 0.556, 0.529, 0.515, 0.508, 0.504]
+    >>> rounds[0].coef.round(3)
+    array([0.4, 0.2])
+    """
+    path = _Walk(problem, prune, tol, deadline, progress, {"max_iter": max_iter, "seed": seed})
+    rounds = [path.first(start, weighs=n_rounds > 1)]
+    while len(rounds) < n_rounds:
+        rounds.append(path.next())
+    return rounds
+
+
+@dataclass
+class _Walk:
+    """Where the walk is: the weights, the model they come from, and the columns still in use."""
+
+    problem: Problem
+    prune: bool
+    tol: float
+    deadline: float | None
+    progress: Callable[[Progress], None] | None
+    options: dict[str, Any]
+    n_iter: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        X = self.problem.X
+        if sp.issparse(X) and X.format != "csr":
+            self.problem = replace(self.problem, X=X.tocsr())
+        self.one_norm = replace(self.problem, regulariser="l1", feature_scale=None)
+        self.columns = np.arange(self.problem.n_coefs)
+        self.inner = self.problem
+        self.model = Model(np.zeros(0), 0.0, np.zeros(0))
+        self.dual: np.ndarray | None = None
+
+    def first(self, start: np.ndarray | None, *, weighs: bool) -> Round:
+        """The 2-norm problem; `weighs` where there are rounds to follow."""
+        self.dual = start
+        solution = self._solve(self.tol)
+        model = self._found(solution)
+        record = self._record(model, solution.certificate, solution.n_iter)
+        if weighs:
+            allowance = self.tol * solution.certificate.primal
+            self._reweight(self._pruned(model, allowance) if self.prune else model)
+        return record
+
+    def next(self) -> Round:
+        """One more round with the weights of the last."""
+        model, known, n_iter = self.model, None, 0
+        if not self._late():
+            solution = self._solve((_SOLVER_SHARE if self.prune else 1.0) * self.tol)
+            known, n_iter = solution.certificate, solution.n_iter
+            here = self.inner.objective(model.coef, model.intercept, scores=model.scores)
+            if known.primal <= here:  # else the round is no better than where it began
+                model = self._found(solution)
+        certificate = self._certificate(model, known)
+        if self.prune:
+            size = max(abs(certificate.primal), abs(certificate.dual))
+            model = self._pruned(model, self.tol * size - (certificate.primal - certificate.dual))
+            certificate = self._certificate(model, certificate)
+        record = self._record(model, certificate, n_iter)
+        self._reweight(model)
+        return record
+
+    def _late(self) -> bool:
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+    def _solve(self, tol: float) -> Solution:
+        solution = solve_linear(
+            self.inner, tol=tol, deadline=self.deadline, start=self.dual,
+            progress=self._report if self.progress is not None else None, **self.options,
+        )  # fmt: skip
+        self.dual = solution.dual
+        self.n_iter += solution.n_iter
+        return solution
+
+    def _report(self, state: Progress) -> None:
+        assert self.progress is not None
+        iteration, seconds = self.n_iter + state.iteration, time.monotonic() - self.began
+        self.progress(state._replace(iteration=iteration, seconds=seconds))
+
+    def _found(self, solution: Solution) -> Model:
+        assert solution.coef is not None
+        return Model(solution.coef, solution.intercept, self.inner.scores(solution.coef))
+
+    def _certificate(self, model: Model, known: Certificate | None) -> Certificate:
+        """The certificate of a model of the round's problem; `known` has its dual value."""
+        assert self.dual is not None
+        stopped = Status.TIME_LIMIT if self._late() else Status.MAX_ITER
+        if known is None:
+            return certify(
+                self.inner, model.coef, model.intercept, self.dual,
+                tol=self.tol, stopped=stopped, scores=model.scores,
+            )  # fmt: skip
+        primal = self.inner.objective(model.coef, model.intercept, scores=model.scores)
+        gap = relative_gap(primal, known.dual, known.zero_primal)
+        status = Status.OPTIMAL if gap <= self.tol else stopped
+        return replace(known, primal=primal, gap=gap, status=status, tol=self.tol)
+
+    def _pruned(self, model: Model, allowance: float) -> Model:
+        share = min(self.tol, _LARGEST_SHARE)
+        return prune(self.inner, model, allowance=allowance, share=share)
+
+    def _record(self, model: Model, certificate: Certificate, n_iter: int) -> Round:
+        """The round as it is handed out, with all columns."""
+        assert self.dual is not None
+        coef = np.zeros(self.one_norm.n_coefs)
+        coef[self.columns] = model.coef
+        l1_certificate = certify(
+            self.one_norm, coef, model.intercept, self.dual,
+            tol=self.tol, stopped=certificate.status, scores=model.scores,
+        )  # fmt: skip
+        return Round(
+            coef=coef, intercept=model.intercept, dual=self.dual,
+            objective=l1_certificate.primal, certificate=certificate,
+            l1_certificate=l1_certificate, n_iter=n_iter,
+        )  # fmt: skip
+
+    def _reweight(self, model: Model) -> None:
+        """The next round's problem."""
+        X, coef = self.inner.X, model.coef
+        kept = np.flatnonzero(coef)
+        if 0 < len(kept) < len(coef) and _FEW * _entries(X, kept) <= _entries(X, None):
+            X, coef, self.columns = X[:, kept], coef[kept], self.columns[kept]
+        self.model = model._replace(coef=coef)
+        self.inner = replace(
+            self.problem,
+            X=X,
+            feature_scale=np.sqrt(np.abs(coef)),
+            intercept=self._bias_feature(model.intercept),
+        )
+
+    def _bias_feature(self, intercept: float) -> Any:
+        """The constant feature of a regularised bias, re-weighted like the others."""
+        size = self.problem.bias_feature
+        if not size:
+            return self.problem.intercept
+        return None if intercept == 0 else size * float(np.sqrt(abs(intercept / size)))
+
+
+def _entries(X: design.Matrix, columns: np.ndarray | None) -> int:
+    """How many numbers are stored for these columns, or for all."""
+    if not sp.issparse(X):
+        return int(X.shape[0] * (X.shape[1] if columns is None else len(columns)))
+    if columns is None:
+        return int(X.nnz)
+    chosen = np.zeros(X.shape[1], dtype=bool)
+    chosen[columns] = True
+    return int(np.count_nonzero(chosen[X.indices]))
