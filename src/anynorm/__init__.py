@@ -17,15 +17,33 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from anynorm import datasets, losses, norms
+    from anynorm import datasets, losses, norms, plotting
     from anynorm.estimators.linear_svc import LinearSVC
+    from anynorm.estimators.reweighted_any import Reweighted
+    from anynorm.estimators.reweighted_svc import ReweightedSVC
+    from anynorm.estimators.reweighted_svc_cv import ReweightedSVCCV
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["LinearSVC", "__version__", "datasets", "losses", "norms"]
+__all__ = [
+    "LinearSVC",
+    "Reweighted",
+    "ReweightedSVC",
+    "ReweightedSVCCV",
+    "__version__",
+    "datasets",
+    "losses",
+    "norms",
+    "plotting",
+]
 
-_SUBMODULES = frozenset({"datasets", "losses", "norms"})
-_HOME = {"LinearSVC": "anynorm.estimators.linear_svc"}
+_SUBMODULES = frozenset({"datasets", "losses", "norms", "plotting"})
+_HOME = {
+    "LinearSVC": "anynorm.estimators.linear_svc",
+    "Reweighted": "anynorm.estimators.reweighted_any",
+    "ReweightedSVC": "anynorm.estimators.reweighted_svc",
+    "ReweightedSVCCV": "anynorm.estimators.reweighted_svc_cv",
+}
 
 
 def __getattr__(name: str) -> Any:

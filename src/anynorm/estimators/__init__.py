@@ -5,5 +5,8 @@ and stores what comes back.
 """
 
 from anynorm.estimators.linear_svc import LinearSVC
+from anynorm.estimators.reweighted_any import Reweighted
+from anynorm.estimators.reweighted_svc import ReweightedSVC
+from anynorm.estimators.reweighted_svc_cv import ReweightedSVCCV
 
-__all__ = ["LinearSVC"]
+__all__ = ["LinearSVC", "Reweighted", "ReweightedSVC", "ReweightedSVCCV"]

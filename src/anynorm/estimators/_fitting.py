@@ -9,9 +9,9 @@ from __future__ import annotations
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,11 +19,14 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
 from anynorm.certificate import Certificate
+from anynorm.estimators._parameters import intercept_kind
 from anynorm.estimators._validation import Data
+from anynorm.losses import get_loss
+from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
 
 Report = Callable[[Progress], None]
-Solve = Callable[[int, Report | None], Solution]
+Found = TypeVar("Found")
 
 
 def deadline(time_limit: float | None) -> float | None:
@@ -31,9 +34,25 @@ def deadline(time_limit: float | None) -> float | None:
     return None if time_limit is None else time.monotonic() + float(time_limit)
 
 
+def binary_problem(estimator: Any, data: Data, index: int, C: float | None = None) -> Problem:
+    """Binary problem `index` of `data`, with the estimator's C (or another), loss and intercept."""
+    return Problem(
+        y=data.signs(index),
+        C=float(estimator.C if C is None else C),
+        loss=get_loss(estimator.loss),
+        X=data.X,
+        sample_weight=data.weights,
+        intercept=intercept_kind(estimator.fit_intercept, estimator.intercept_scaling),
+    )
+
+
 def one_vs_rest(
-    data: Data, solve: Solve, *, n_jobs: int | None, report: Callable[[int, Progress], None] | None
-) -> list[Solution]:
+    data: Data,
+    solve: Callable[[int, Report | None], Found],
+    *,
+    n_jobs: int | None,
+    report: Callable[[int, Progress], None] | None,
+) -> list[Found]:
     """Solve every binary problem of `data`, `n_jobs` at a time.
 
     Parameters
@@ -50,14 +69,25 @@ def one_vs_rest(
 
     Returns
     -------
-    list of Solution
-        In the order of the problems.
+    list
+        What `solve` returned, in the order of the problems.
     """
-    if data.n_problems == 1 or effective_n_jobs(n_jobs) == 1:
-        return [solve(k, _bound(report, k)) for k in range(data.n_problems)]
+    return run_all(data.n_problems, solve, n_jobs=n_jobs, report=report)
+
+
+def run_all(
+    count: int,
+    solve: Callable[[int, Report | None], Found],
+    *,
+    n_jobs: int | None,
+    report: Callable[[int, Progress], None] | None,
+) -> list[Found]:
+    """Solve `count` independent problems in threads; see `one_vs_rest`."""
+    if count == 1 or effective_n_jobs(n_jobs) == 1:
+        return [solve(k, _bound(report, k)) for k in range(count)]
     interrupted = threading.Event()
 
-    def run(index: int) -> Solution:
+    def run(index: int) -> Found:
         inner = _bound(report, index)
 
         def progress(state: Progress) -> None:
@@ -69,7 +99,7 @@ def one_vs_rest(
         return solve(index, progress)
 
     try:
-        tasks = (delayed(run)(k) for k in range(data.n_problems))
+        tasks = (delayed(run)(k) for k in range(count))
         return list(Parallel(n_jobs=n_jobs, require="sharedmem")(tasks))
     except BaseException:
         interrupted.set()  # threads still at work stop at their next report
@@ -112,8 +142,16 @@ def _title(name: str, data: Data, index: int) -> str:
     return f"{name}, class {label!r} against the rest" if data.n_problems > 1 else name
 
 
-def store_linear(estimator: Any, data: Data, solutions: Sequence[Solution]) -> Any:
-    """Give `estimator` its fitted attributes, in one step, and warn where tol was not reached."""
+def store_linear(
+    estimator: Any,
+    data: Data,
+    solutions: Sequence[Solution],
+    more: Mapping[str, Any] | None = None,
+) -> Any:
+    """Give `estimator` its fitted attributes, in one step, and warn where tol was not reached.
+
+    `more` has attributes beyond those that follow from the solutions, or instead of them.
+    """
     parts = tuple(solution.certificate for solution in solutions)
     certificate = replace(Certificate.combine(parts), per_class=parts)
     fitted = {
@@ -126,8 +164,9 @@ def store_linear(estimator: Any, data: Data, solutions: Sequence[Solution]) -> A
     }
     if data.feature_names is not None:
         fitted["feature_names_in_"] = data.feature_names
-    if estimator.warm_start:
+    if getattr(estimator, "warm_start", False):
         fitted["_duals"] = [solution.dual for solution in solutions]
+    fitted.update(more or {})
     state = {k: v for k, v in vars(estimator).items() if k not in ("feature_names_in_", "_duals")}
     estimator.__dict__ = state | fitted
     if estimator.verbose >= 2:

@@ -10,8 +10,24 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from anynorm.design import matvec
+from anynorm.design import Matrix, matvec
 from anynorm.estimators._validation import validate_features
+
+
+def linear_scores(X: Matrix, coef: Any, intercept: np.ndarray) -> np.ndarray:
+    """``X @ coef.T + intercept`` in float64, 1-D where coef has one row."""
+    if X.dtype == np.float64 or sp.issparse(coef):
+        scores = safe_sparse_dot(X, coef.T, dense_output=True)
+    else:
+        scores = np.column_stack([matvec(X, w) for w in coef])
+    scores = scores + intercept
+    return scores.ravel() if scores.shape[1] == 1 else scores
+
+
+def labels_of(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The label with the highest score; for two classes, the sign decides."""
+    best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+    return classes[best]
 
 
 class LinearClassifier(ClassifierMixin, BaseEstimator):
@@ -36,13 +52,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             for ``classes_[1]``; otherwise one column per class.
         """
         check_is_fitted(self)
-        X = validate_features(self, X)
-        if X.dtype == np.float64 or sp.issparse(self.coef_):
-            scores = safe_sparse_dot(X, self.coef_.T, dense_output=True)
-        else:
-            scores = np.column_stack([matvec(X, w) for w in self.coef_])
-        scores = scores + self.intercept_
-        return scores.ravel() if scores.shape[1] == 1 else scores
+        return linear_scores(validate_features(self, X), self.coef_, self.intercept_)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class labels of the rows of X.
@@ -57,9 +67,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n,)
             The label with the highest score.
         """
-        scores = self.decision_function(X)
-        best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[best]
+        return labels_of(self.decision_function(X), self.classes_)
 
     def sparsify(self) -> Self:
         """Store ``coef_`` as a sparse array; worth it where most coefficients are zero.

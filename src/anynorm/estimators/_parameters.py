@@ -40,6 +40,20 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+def _is_count(value: Any) -> bool:
+    return _is_integer(value) and value >= 1
+
+
+def _is_grid(value: Any) -> bool:
+    if _is_integer(value):
+        return bool(value >= 1)
+    try:
+        values = list(value)
+    except TypeError:
+        return False
+    return not isinstance(value, str) and bool(values) and all(map(_is_positive, values))
+
+
 def _is_bool(value: Any) -> bool:
     return isinstance(value, bool | np.bool_)
 
@@ -65,6 +79,30 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, str) and value in LOSSES,
         f"one of {', '.join(repr(name) for name in LOSSES)}",
     ),
+    "estimator": (
+        lambda value: hasattr(value, "fit") and not isinstance(value, type),
+        "an estimator, e.g. sklearn.linear_model.LogisticRegression()",
+    ),
+    "Cs": (
+        _is_grid,
+        "an integer of at least 1 (that many values from 1e-4 to 1e4) or a 1-D array of positive, "
+        "finite numbers",
+    ),
+    "cv": (lambda value: True, "None, a number of folds, a splitter or an iterable of splits"),
+    "scoring": (
+        lambda value: value is None or isinstance(value, str) or callable(value),
+        "None (accuracy), the name of a scorer or a callable (estimator, X, y)",
+    ),
+    "rule": (
+        lambda value: isinstance(value, str) and value in ("best", "paper", "one_se"),
+        "one of 'best', 'paper', 'one_se'",
+    ),
+    "max_rounds": (_is_count, "an integer of at least 1"),
+    "n_rounds": (
+        _is_count,
+        "an integer of at least 1 (1 is the plain 2-norm solution)",
+    ),
+    "prune": (_is_bool, "True or False"),
     "fit_intercept": (_is_bool, "True or False"),
     "intercept_scaling": (
         _is_positive_or_none,
@@ -76,10 +114,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         "None, 'balanced' or a dict that gives class labels finite weights of at least 0",
     ),
     "tol": (_is_positive, "a positive, finite number (the relative duality gap to reach)"),
-    "max_iter": (
-        lambda value: _is_integer(value) and value >= 1,
-        "an integer of at least 1",
-    ),
+    "max_iter": (_is_count, "an integer of at least 1"),
     "time_limit": (
         _is_positive_or_none,
         "None (no limit) or a positive, finite number of seconds",

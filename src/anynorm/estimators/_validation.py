@@ -74,8 +74,7 @@ class Data:
 
 def validate(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Data:
     """Check what was given to `fit`; the estimator itself is not touched."""
-    probe = copy.copy(estimator)
-    X = _usable_matrix(probe, X, reset=True)
+    X, names = validate_matrix(estimator, X)
     labels, codes = _encode(_usable_labels(estimator, y, X.shape[0]))
     weights = _usable_weights(sample_weight, X.shape[0])
     weights = _with_class_weight(estimator.class_weight, labels, codes, weights)
@@ -91,9 +90,16 @@ def validate(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Data:
         position = np.full(len(labels), -1)
         position[kept] = np.arange(len(kept))
         labels, codes = labels[kept], position[codes]
+    return Data(X, codes, labels, weights, names)
+
+
+def validate_matrix(estimator: Any, X: Any) -> tuple[Matrix, np.ndarray | None]:
+    """Check the X given to `fit`; returns it with its column names, if it is a frame with some."""
+    probe = copy.copy(estimator)
+    X = _usable_matrix(probe, X, reset=True)
     names = getattr(probe, "feature_names_in_", None)
     _check_entries(X, names, LARGEST)
-    return Data(X, codes, labels, weights, names)
+    return X, names
 
 
 def validate_features(estimator: Any, X: Any) -> Matrix:

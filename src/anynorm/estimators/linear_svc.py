@@ -10,6 +10,7 @@ import numpy as np
 
 from anynorm.estimators._fitting import (
     Report,
+    binary_problem,
     deadline,
     one_vs_rest,
     printer,
@@ -17,10 +18,8 @@ from anynorm.estimators._fitting import (
     warm_starts,
 )
 from anynorm.estimators._linear_model import LinearClassifier
-from anynorm.estimators._parameters import check_parameters, intercept_kind, seed
+from anynorm.estimators._parameters import check_parameters, seed
 from anynorm.estimators._validation import Data, validate
-from anynorm.losses import get_loss
-from anynorm.problem import Problem
 from anynorm.solution import Solution
 
 
@@ -196,16 +195,8 @@ class LinearSVC(LinearClassifier):
         """Solve binary problem `index`."""
         from anynorm.solvers.linear import solve_linear  # Numba: for those who fit, not predict
 
-        problem = Problem(
-            y=data.signs(index),
-            C=float(self.C),
-            loss=get_loss(self.loss),
-            X=data.X,
-            sample_weight=data.weights,
-            intercept=intercept_kind(self.fit_intercept, self.intercept_scaling),
-        )
         return solve_linear(
-            problem,
+            binary_problem(self, data, index),
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             deadline=end,

@@ -1,0 +1,344 @@
+"""Linear classification on the way from the 2-norm to the 1-norm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from anynorm.certificate import Certificate
+from anynorm.estimators._fitting import (
+    Report,
+    binary_problem,
+    deadline,
+    one_vs_rest,
+    printer,
+    store_linear,
+    warm_starts,
+)
+from anynorm.estimators._linear_model import LinearClassifier, labels_of, linear_scores
+from anynorm.estimators._parameters import check_parameters, seed
+from anynorm.estimators._validation import Data, validate, validate_features
+from anynorm.solution import Progress
+
+if TYPE_CHECKING:
+    from anynorm.solvers.linear import Round
+
+
+@dataclass(frozen=True, eq=False)
+class WalkRecord:
+    """One round of a fit, all its binary problems together.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (1, p) or (K, p)
+        The coefficients after the round.
+    intercept : ndarray of shape (1,) or (K,)
+        The intercepts.
+    objective : float
+        The 1-norm objective, summed over the binary problems.
+    n_nonzero : int
+        The number of features that at least one binary problem uses.
+    certificate : Certificate
+        Of the round's 2-norm problems, as `certificate_`.
+    l1_certificate : Certificate
+        Of the 1-norm problems, from the same coefficients and from the rescaled duals: its
+        ``dual`` is a bound that no objective can go below.
+    n_iter : int
+        The most iterations that a binary problem took in this round.
+    """
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    objective: float
+    n_nonzero: int
+    certificate: Certificate
+    l1_certificate: Certificate
+    n_iter: int
+
+
+class ReweightedSVC(LinearClassifier):
+    r"""Linear classifier between the 2-norm and the 1-norm SVM, by re-weighted 2-norm problems.
+
+    The first round is the 2-norm SVM.  Each further round solves it again with feature j weighted
+    by :math:`\sqrt{|u_j|}`, u being the coefficients of the round before,
+
+    .. math:: \min_{u, b}\ \tfrac12 \sum_j u_j^2 / |u_j^{\text{before}}|
+              + C \sum_i v_i \, \ell\bigl(y_i (x_i^\top u + b)\bigr),
+
+    which lowers the 1-norm objective :math:`\|u\|_1 + C \sum_i v_i \ell` in every round.  Features
+    that do not help fade away; a few rounds often predict better than either end of the walk.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        The price of the loss; the larger, the closer the fit to the training data.
+    n_rounds : int, default=3
+        The number of rounds; 1 is the 2-norm SVM, as `LinearSVC` fits it.
+    prune : bool, default=True
+        Whether to set coefficients that do not matter to exact zeros after each round but the
+        first.  Dropped features stay out.  A round's solution stays within `tol` of optimal, and
+        the loss rises by at most the share `tol` of what the coefficients gain.
+    loss : {"hinge", "squared_hinge", "logistic", "squared", "absolute"}, default="hinge"
+        The loss of a margin m: ``max(0, 1 - m)``, ``max(0, 1 - m)**2``, ``log(1 + exp(-m))``,
+        ``(1 - m)**2`` or ``abs(1 - m)``.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    intercept_scaling : float or None, default=None
+        None leaves the intercept unpenalised, and out of the re-weighting.  A number s makes it
+        the weight of a constant feature of value s, penalised and re-weighted like all others.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by label; labels that are left out have weight 1.  "balanced"
+        gives all classes the same total weight, counting `sample_weight`.
+    tol : float, default=1e-4
+        The relative duality gap to which every round is solved.
+    max_iter : int, default=10_000
+        The most iterations per round and binary problem.
+    time_limit : float or None, default=None
+        The most seconds for the whole fit; rounds beyond it stay where the last one was.
+    warm_start : bool, default=False
+        Start the first round from the previous fit's dual variables, where there are some of the
+        same shape.
+    n_jobs : int or None, default=None
+        The number of threads that share the one-against-the-rest problems.  The result does not
+        depend on it.
+    random_state : int, RandomState or None, default=None
+        Seeds the order in which a solver visits the rows.  None is the same as 0.
+    verbose : int, default=0
+        0 is silent, 1 prints a line for each progress report, 2 adds the data's description and
+        the certificates.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, p) or (K, p)
+        The coefficients of the last round; pruned ones are exactly zero.
+    intercept_ : ndarray of shape (1,) or (K,)
+        The intercepts of the last round.
+    classes_ : ndarray of shape (K,)
+        The class labels, sorted.
+    history_ : list of WalkRecord
+        One record per round: ``coef``, ``intercept``, ``objective`` (the 1-norm objective),
+        ``n_nonzero``, ``certificate``, ``l1_certificate``, ``n_iter``.  With several classes the
+        objectives and certificates are sums over the one-against-the-rest problems.
+    certificate_ : Certificate
+        Of the last round's 2-norm problem at ``coef_`` and ``intercept_``; summed over the
+        classes, with the parts in ``certificate_.per_class``.
+    n_iter_ : int
+        The most iterations that a round of a binary problem took.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (p,)
+        The names of the features, where X was a frame with string column names.
+
+    See Also
+    --------
+    ReweightedSVCCV : Chooses C and the number of rounds together.
+    Reweighted : The same walk around any estimator with ``coef_``.
+    LinearSVC : The first round alone.
+
+    References
+    ----------
+    "A Walk from 2-Norm SVM to 1-Norm SVM", Algorithm 1.
+
+    Examples
+    --------
+    >>> from anynorm import ReweightedSVC
+    >>> from anynorm.datasets import make_relevant
+    >>> X, y = make_relevant(n_relevant=4, random_state=0)
+    >>> model = ReweightedSVC(C=0.1, n_rounds=5).fit(X, y)
+    >>> len(model.history_), model.history_[0].n_nonzero
+    (5, 200)
+    >>> objectives = [record.objective for record in model.history_]
+    >>> objectives == sorted(objectives, reverse=True)
+    True
+    >>> model.certificate_.gap <= 1e-4
+    True
+    """
+
+    history_: list[WalkRecord]
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        n_rounds: int = 3,
+        prune: bool = True,
+        loss: str = "hinge",
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        class_weight: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 10_000,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.n_rounds = n_rounds
+        self.prune = prune
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows to learn from.
+        y : array-like of shape (n,)
+            Their class labels, of two classes or more.
+        sample_weight : array-like of shape (n,), float or None, default=None
+            The weights of the rows, at least 0; None is 1 for all.
+
+        Returns
+        -------
+        ReweightedSVC
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            Where a parameter or the data cannot be used; the message says which and what to do.
+
+        Examples
+        --------
+        >>> from anynorm import ReweightedSVC
+        >>> X, y = [[0.0, 1.0], [1.0, 1.0], [2.0, 1.0], [3.0, 1.0]], ["a", "a", "b", "b"]
+        >>> ReweightedSVC(C=10.0).fit(X, y).predict([[0.4, 1.0], [2.6, 1.0]]).tolist()
+        ['a', 'b']
+        """
+        check_parameters(self)
+        end = deadline(self.time_limit)
+        data = validate(self, X, y, sample_weight)
+        return store_walks(self, data, self._walks(data, end, printer(self, data)))
+
+    def _walks(
+        self, data: Data, end: float | None, report: Callable[[int, Progress], None] | None
+    ) -> list[list[Round]]:
+        """The rounds of every binary problem."""
+        solve = partial(self._walk, data, warm_starts(self, data), seed(self.random_state), end)
+        return one_vs_rest(data, solve, n_jobs=self.n_jobs, report=report)
+
+    def _walk(
+        self,
+        data: Data,
+        starts: Sequence[np.ndarray | None],
+        random_seed: int,
+        end: float | None,
+        index: int,
+        progress: Report | None,
+    ) -> list[Round]:
+        """All rounds of binary problem `index`."""
+        from anynorm.solvers.linear import walk  # Numba: for those who fit, not predict
+
+        return walk(
+            binary_problem(self, data, index),
+            n_rounds=int(self.n_rounds),
+            prune=bool(self.prune),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            deadline=end,
+            seed=random_seed,
+            start=starts[index],
+            progress=progress,
+        )
+
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """Score the rows of X after each round.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows to score.
+
+        Yields
+        ------
+        ndarray of shape (n,) or (n, K)
+            The `decision_function` of round 1, 2, ...
+
+        Examples
+        --------
+        >>> from anynorm import ReweightedSVC
+        >>> from anynorm.datasets import make_relevant
+        >>> X, y = make_relevant(n_relevant=4, random_state=0)
+        >>> model = ReweightedSVC(n_rounds=3).fit(X, y)
+        >>> [scores.shape for scores in model.staged_decision_function(X)]
+        [(100,), (100,), (100,)]
+        """
+        check_is_fitted(self)
+        X = validate_features(self, X)
+        for record in self.history_:
+            yield linear_scores(X, record.coef, record.intercept)
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Predict the class labels of the rows of X after each round.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows to classify.
+
+        Yields
+        ------
+        ndarray of shape (n,)
+            What `predict` returns for round 1, 2, ...
+
+        Examples
+        --------
+        >>> from anynorm import ReweightedSVC
+        >>> from anynorm.datasets import make_relevant
+        >>> X, y = make_relevant(n_relevant=4, random_state=0)
+        >>> test, truth = make_relevant(n_relevant=4, random_state=1)
+        >>> model = ReweightedSVC(C=0.1).fit(X, y)
+        >>> accuracy = [(labels == truth).mean() for labels in model.staged_predict(test)]
+        >>> bool(accuracy[-1] > accuracy[0])
+        True
+        """
+        for scores in self.staged_decision_function(X):
+            yield labels_of(scores, self.classes_)
+
+
+def store_walks(
+    estimator: Any, data: Data, walks: Sequence[Sequence[Round]], more: dict[str, Any] | None = None
+) -> Any:
+    """Give `estimator` the last rounds as its solution and all rounds as its history."""
+    more = dict(more or {})
+    more["history_"] = [record_of(rounds) for rounds in zip(*walks, strict=True)]
+    more["n_iter_"] = max(max(part.n_iter for part in rounds) for rounds in walks)
+    if getattr(estimator, "warm_start", False):
+        more["_duals"] = [rounds[0].dual for rounds in walks]
+    return store_linear(estimator, data, [rounds[-1] for rounds in walks], more)
+
+
+def record_of(rounds: Sequence[Round]) -> WalkRecord:
+    """The same round of several binary problems as one record."""
+    coef = np.array([part.coef for part in rounds], dtype=np.float64)
+    return WalkRecord(
+        coef=coef,
+        intercept=np.array([part.intercept for part in rounds], dtype=np.float64),
+        objective=float(sum(part.objective for part in rounds)),
+        n_nonzero=int(np.count_nonzero(coef.any(axis=0))),
+        certificate=_combined([part.certificate for part in rounds]),
+        l1_certificate=_combined([part.l1_certificate for part in rounds]),
+        n_iter=max(part.n_iter for part in rounds),
+    )
+
+
+def _combined(parts: Sequence[Certificate]) -> Certificate:
+    return replace(Certificate.combine(parts), per_class=tuple(parts))

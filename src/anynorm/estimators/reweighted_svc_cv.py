@@ -1,0 +1,323 @@
+"""The walk with C and the number of rounds chosen from one cross-validation table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.stats import rankdata
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import check_cv
+from sklearn.utils import column_or_1d
+
+from anynorm.design import Matrix
+from anynorm.estimators._fitting import Report, deadline, run_all
+from anynorm.estimators._linear_model import LinearClassifier, labels_of, linear_scores
+from anynorm.estimators._parameters import check_parameters
+from anynorm.estimators._validation import validate
+from anynorm.estimators.reweighted_svc import ReweightedSVC, WalkRecord, record_of, store_walks
+
+
+class ReweightedSVCCV(ReweightedSVC):
+    """`ReweightedSVC` with C and the number of rounds chosen by cross-validation.
+
+    All rounds of a walk come with its last one, so the table over C and rounds costs one walk of
+    `max_rounds` rounds per fold and C.  The model is then fitted to all rows.
+
+    Parameters
+    ----------
+    Cs : int or array-like of float, default=10
+        The values of C to try; an integer means that many, evenly spaced in the logarithm, from
+        1e-4 to 1e4.
+    max_rounds : int, default=10
+        The most rounds to try; 1, 2, ... are all in the table.
+    cv : int, splitter, iterable or None, default=5
+        The folds, as in scikit-learn; an integer means stratified folds.
+    scoring : str, callable or None, default=None
+        What to maximise: a scorer's name or a callable ``(estimator, X, y)``; None is accuracy.
+        Where `sample_weight` is given, it counts in the score too.
+    rule : {"best", "paper", "one_se"}, default="best"
+        How to choose from the table of mean scores.  "best": the highest; ties go to the smaller
+        C, then to fewer rounds.  "paper": for each number of rounds take the rounded-down median
+        of the values of C that reach the best score there, then the number of rounds whose best
+        score is highest, fewest at ties.  "one_se": of all cells within one standard error of the
+        best one, the one with the fewest features; ties go to fewer rounds, then to the smaller C.
+    prune : bool, default=True
+        As in `ReweightedSVC`, and so are all parameters below.
+    loss : str, default="hinge"
+        The loss.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    intercept_scaling : float or None, default=None
+        The constant feature of a penalised intercept.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes.
+    tol : float, default=1e-4
+        The relative duality gap to which every round is solved.
+    max_iter : int, default=10_000
+        The most iterations per round and binary problem.
+    time_limit : float or None, default=None
+        The most seconds for everything together.
+    n_jobs : int or None, default=None
+        The number of threads that share the folds and values of C, then the classes.  The result
+        does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seeds the order in which a solver visits the rows; the folds are the splitter's business.
+    verbose : int, default=0
+        1 prints a line for each fold and value of C.
+
+    Attributes
+    ----------
+    C_ : float
+        The chosen C.
+    n_rounds_ : int
+        The chosen number of rounds.
+    best_index_ : int
+        The place of the choice in the table.
+    best_score_ : float
+        Its mean score over the folds.
+    cv_results_ : dict of ndarrays
+        The table, C by C and round by round: ``param_C``, ``param_n_rounds``, ``params``,
+        ``split0_test_score``, ..., ``mean_test_score``, ``std_test_score``, ``rank_test_score``,
+        ``mean_n_features``, ``max_gap`` (the largest certified gap among the folds) and
+        ``mean_fit_time`` (of the walk as far as `max_rounds`).
+    coef_, intercept_, classes_, history_, certificate_, n_iter_, n_features_in_
+        As in `ReweightedSVC`, of the fit to all rows with ``C_`` and ``n_rounds_``.
+    feature_names_in_ : ndarray of shape (p,)
+        The names of the features, where X was a frame with string column names.
+
+    See Also
+    --------
+    ReweightedSVC : One C, one number of rounds.
+
+    Examples
+    --------
+    >>> from anynorm import ReweightedSVCCV
+    >>> from anynorm.datasets import make_relevant
+    >>> X, y = make_relevant(n_relevant=4, random_state=0)
+    >>> model = ReweightedSVCCV(Cs=[0.01, 0.1, 1.0], max_rounds=4).fit(X, y)
+    >>> model.cv_results_["mean_test_score"].reshape(3, 4).shape
+    (3, 4)
+    >>> model.n_rounds_ > 1, len(model.history_) == model.n_rounds_
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        Cs: Any = 10,
+        *,
+        max_rounds: int = 10,
+        cv: Any = 5,
+        scoring: Any = None,
+        rule: str = "best",
+        prune: bool = True,
+        loss: str = "hinge",
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        class_weight: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 10_000,
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.Cs = Cs
+        self.max_rounds = max_rounds
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.prune = prune
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose C and the number of rounds, then fit to all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows to learn from.
+        y : array-like of shape (n,)
+            Their class labels, of two classes or more.
+        sample_weight : array-like of shape (n,), float or None, default=None
+            The weights of the rows, at least 0; None is 1 for all.
+        groups : array-like of shape (n,) or None, default=None
+            Groups of rows that a splitter such as `GroupKFold` keeps together.
+
+        Returns
+        -------
+        ReweightedSVCCV
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            Where a parameter or the data cannot be used; the message says which and what to do.
+        """
+        check_parameters(self)
+        end = deadline(self.time_limit)
+        grid = _grid(self.Cs)
+        for C in (grid[-1], grid[0]):
+            data = validate(self._model(C, 1), X, y, sample_weight)
+        weights = None
+        if sample_weight is not None:
+            weights = np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), len(data.codes))
+        rows = data.X.tocsr() if sp.issparse(data.X) else data.X
+        table = _Table(self, grid, rows, column_or_1d(y), weights, end)
+        table.fill(check_cv(self.cv, table.y, classifier=True), groups)
+        chosen, rounds = choose(self.rule, table.scores, table.features)
+        model = self._model(grid[chosen], rounds + 1)
+        walks = model.set_params(n_jobs=self.n_jobs)._walks(data, end, None)
+        index = chosen * int(self.max_rounds) + rounds
+        found = {
+            "C_": float(grid[chosen]),
+            "n_rounds_": rounds + 1,
+            "best_index_": index,
+            "best_score_": float(table.scores[chosen, rounds].mean()),
+            "cv_results_": table.results(),
+        }
+        return store_walks(self, data, walks, found)
+
+    def _model(self, C: float, n_rounds: int) -> ReweightedSVC:
+        """The estimator of one cell."""
+        shared = ReweightedSVC().get_params(deep=False).keys() & self.get_params(deep=False).keys()
+        given = {name: getattr(self, name) for name in shared} | {"n_jobs": None, "verbose": 0}
+        return ReweightedSVC(C=float(C), n_rounds=int(n_rounds), **given)
+
+
+def choose(rule: str, scores: np.ndarray, features: np.ndarray) -> tuple[int, int]:
+    """The cell (place of C, place of the round) that a rule takes.
+
+    Parameters
+    ----------
+    rule : {"best", "paper", "one_se"}
+        See `ReweightedSVCCV`.
+    scores, features : ndarray of shape (number of Cs, rounds, folds)
+        What the folds scored and how many features they used; the Cs ascend.
+    """
+    mean = scores.mean(axis=2)
+    best = mean.max()
+    same = 1e-12 * max(1.0, abs(best))
+    if rule == "paper":
+        rounds = int(np.argmax(mean.max(axis=0) >= best - same))
+        reach = np.flatnonzero(mean[:, rounds] >= mean[:, rounds].max() - same)
+        return int(reach[(len(reach) - 1) // 2]), rounds
+    if rule == "best":
+        c, rounds = np.argwhere(mean >= best - same)[0]
+        return int(c), int(rounds)
+    top = scores[np.unravel_index(np.argmax(mean), mean.shape)]
+    error = top.std(ddof=1) / np.sqrt(len(top)) if len(top) > 1 else 0.0
+    cells = np.argwhere(mean >= best - error - same)
+    used = features.mean(axis=2)
+    c, rounds = min(cells.tolist(), key=lambda cell: (used[tuple(cell)], cell[1], cell[0]))
+    return c, rounds
+
+
+def _grid(Cs: Any) -> np.ndarray:
+    if np.ndim(Cs) == 0:
+        return np.logspace(-4, 4, int(Cs))
+    return np.unique(np.asarray(Cs, dtype=np.float64))
+
+
+class _Stage(LinearClassifier):
+    """A round as a fitted classifier, for scorers."""
+
+    def __init__(self, record: WalkRecord | None = None, classes: Any = None) -> None:
+        self.record, self.classes = record, classes
+        if record is not None:
+            self.coef_, self.intercept_ = record.coef, record.intercept
+            self.classes_, self.n_features_in_ = classes, record.coef.shape[1]
+
+
+@dataclass
+class _Table:
+    """Scores, numbers of features, gaps and times over C x rounds x folds."""
+
+    estimator: ReweightedSVCCV
+    grid: np.ndarray
+    X: Matrix
+    y: np.ndarray
+    weights: np.ndarray | None
+    end: float | None
+
+    def fill(self, splitter: Any, groups: Any) -> None:
+        """Walk in every fold with every C."""
+        folds = list(splitter.split(np.zeros(len(self.y)), self.y, groups))
+        scoring = self.estimator.scoring
+        self.scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
+        shape = (len(self.grid), int(self.estimator.max_rounds), len(folds))
+        self.scores, self.features, self.gaps = np.empty(shape), np.empty(shape), np.empty(shape)
+        self.seconds = np.empty((shape[0], shape[2]))
+
+        def solve(task: int, progress: Report | None) -> None:
+            self._cell(*divmod(task, len(self.grid)), folds, progress)
+
+        run_all(len(folds) * len(self.grid), solve, n_jobs=self.estimator.n_jobs, report=None)
+
+    def _cell(self, fold: int, c: int, folds: Sequence[Any], progress: Report | None) -> None:
+        """One walk: fold `fold` left out, the C in place `c`."""
+        began = time.perf_counter()
+        train, test = folds[fold]
+        model = self.estimator._model(self.grid[c], int(self.estimator.max_rounds))
+        data = validate(model, self.X[train], self.y[train], self._weights(train))
+        report = None if progress is None else (lambda index, state: progress(state))
+        walks = model._walks(data, self.end, report)
+        held_out = self.X[test]
+        for number, rounds in enumerate(zip(*walks, strict=True)):
+            record = record_of(rounds)
+            self.scores[c, number, fold] = self._score(record, data.classes, held_out, test)
+            self.features[c, number, fold] = record.n_nonzero
+            self.gaps[c, number, fold] = record.certificate.gap
+        self.seconds[c, fold] = time.perf_counter() - began
+        if self.estimator.verbose:
+            best = int(np.argmax(self.scores[c, :, fold]))
+            print(
+                f"{type(self.estimator).__name__}: fold {fold + 1} of {len(folds)}, "
+                f"C={self.grid[c]:g}: score {self.scores[c, best, fold]:.4g} in round {best + 1}, "
+                f"{self.seconds[c, fold]:.2f} s",
+                flush=True,
+            )
+
+    def _weights(self, rows: np.ndarray) -> np.ndarray | None:
+        return None if self.weights is None else self.weights[rows]
+
+    def _score(self, record: WalkRecord, classes: np.ndarray, X: Matrix, test: np.ndarray) -> float:
+        weights = self._weights(test)
+        if self.scorer is None:
+            predicted = labels_of(linear_scores(X, record.coef, record.intercept), classes)
+            return float(np.average(predicted == self.y[test], weights=weights))
+        given = {} if weights is None else {"sample_weight": weights}
+        return float(self.scorer(_Stage(record, classes), X, self.y[test], **given))
+
+    def results(self) -> dict[str, Any]:
+        """The table as scikit-learn's searches present theirs."""
+        n_grid, n_rounds, n_folds = self.scores.shape
+        Cs, rounds = np.repeat(self.grid, n_rounds), np.tile(np.arange(1, n_rounds + 1), n_grid)
+        flat = self.scores.reshape(-1, n_folds)
+        mean = flat.mean(axis=1)
+        params = zip(Cs.tolist(), rounds.tolist(), strict=True)
+        return {
+            "param_C": Cs,
+            "param_n_rounds": rounds,
+            "params": [{"C": C, "n_rounds": number} for C, number in params],
+            **{f"split{k}_test_score": flat[:, k] for k in range(n_folds)},
+            "mean_test_score": mean,
+            "std_test_score": flat.std(axis=1),
+            "rank_test_score": rankdata(-np.round(mean, 12), method="min").astype(np.int32),
+            "mean_n_features": self.features.reshape(-1, n_folds).mean(axis=1),
+            "max_gap": self.gaps.reshape(-1, n_folds).max(axis=1),
+            "mean_fit_time": np.repeat(self.seconds.mean(axis=1), n_rounds),
+        }
