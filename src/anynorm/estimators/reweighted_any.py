@@ -164,9 +164,12 @@ class Reweighted(MetaEstimatorMixin, BaseEstimator):
 
     def _one_target(self, y: Any) -> Any:
         """Check that y is one target of at most two classes; a single column becomes 1-D."""
-        if np.ndim(y) == 2 and np.shape(y)[1] == 1:
+        if y is None or sp.issparse(y):
+            return y  # the estimator says what it thinks of that
+        y = np.asarray(y)
+        if y.ndim == 2 and y.shape[1] == 1:
             y = column_or_1d(y, warn=True)
-        if is_classifier(self.estimator) and y is not None and type_of_target(y) == "multiclass":
+        if is_classifier(self.estimator) and type_of_target(y) == "multiclass":
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass. "
                 "Give each class a walk of its own: sklearn.multiclass.OneVsRestClassifier("

@@ -16,7 +16,7 @@ from sklearn.utils import column_or_1d
 
 from anynorm.design import Matrix
 from anynorm.estimators._fitting import Report, deadline, run_all
-from anynorm.estimators._linear_model import LinearClassifier, labels_of, linear_scores
+from anynorm.estimators._linear_model import labels_of, linear_scores
 from anynorm.estimators._parameters import check_parameters
 from anynorm.estimators._validation import validate
 from anynorm.estimators.reweighted_svc import ReweightedSVC, WalkRecord, record_of, store_walks
@@ -232,16 +232,6 @@ def _grid(Cs: Any) -> np.ndarray:
     return np.unique(np.asarray(Cs, dtype=np.float64))
 
 
-class _Stage(LinearClassifier):
-    """A round as a fitted classifier, for scorers."""
-
-    def __init__(self, record: WalkRecord | None = None, classes: Any = None) -> None:
-        self.record, self.classes = record, classes
-        if record is not None:
-            self.coef_, self.intercept_ = record.coef, record.intercept
-            self.classes_, self.n_features_in_ = classes, record.coef.shape[1]
-
-
 @dataclass
 class _Table:
     """Scores, numbers of features, gaps and times over C x rounds x folds."""
@@ -300,7 +290,10 @@ class _Table:
             predicted = labels_of(linear_scores(X, record.coef, record.intercept), classes)
             return float(np.average(predicted == self.y[test], weights=weights))
         given = {} if weights is None else {"sample_weight": weights}
-        return float(self.scorer(_Stage(record, classes), X, self.y[test], **given))
+        stage = ReweightedSVC()  # the round as a fitted classifier
+        stage.coef_, stage.intercept_, stage.classes_ = record.coef, record.intercept, classes
+        stage.n_features_in_ = X.shape[1]
+        return float(self.scorer(stage, X, self.y[test], **given))
 
     def results(self) -> dict[str, Any]:
         """The table as scikit-learn's searches present theirs."""

@@ -229,9 +229,10 @@ class _Walk:
         assert self.dual is not None
         coef = np.zeros(self.one_norm.n_coefs)
         coef[self.columns] = model.coef
+        late = certificate.status is Status.TIME_LIMIT
         l1_certificate = certify(
-            self.one_norm, coef, model.intercept, self.dual,
-            tol=self.tol, stopped=certificate.status, scores=model.scores,
+            self.one_norm, coef, model.intercept, self.dual, tol=self.tol, scores=model.scores,
+            stopped=Status.TIME_LIMIT if late else Status.MAX_ITER,
         )  # fmt: skip
         return Round(
             coef=coef, intercept=model.intercept, dual=self.dual,
