@@ -5,13 +5,15 @@
 #   make lint          ruff and mypy
 #   make docs          the documentation, into docs/_build/html
 #   make bench-linear  LinearSVC against its peers at equal certified accuracy (ten minutes)
+#   make bench-walk    the walk to the 1-norm against liblinear and against one fit (three minutes)
+#   make papers-walk   the walk paper's table and figures; does what is not recorded yet (hours from nothing)
 #   make clean         remove everything that the targets above made
 #
 # make PYTHON=/path/to/python3.12 demo    uses that interpreter for a new environment
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint docs bench-linear clean
+.PHONY: help demo test lint docs bench-linear bench-walk papers-walk clean
 
 BIN := .venv/bin
 ROOT := $(CURDIR)
@@ -54,6 +56,15 @@ bench-linear:
 	@sh tools/environment.sh bench
 	$(BIN)/python -m benchmarks.linear $(ARGS)
 	@$(BIN)/python -m benchmarks.report
+
+bench-walk:
+	@sh tools/environment.sh bench
+	$(BIN)/python -m benchmarks.walk $(ARGS)
+	@$(BIN)/python -m benchmarks.report
+
+papers-walk:
+	@sh tools/environment.sh test
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers.walk $(ARGS)
 
 clean:
 	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/api/generated demo.png

@@ -1,0 +1,1 @@
+"""The papers' tables and figures, made again with anynorm."""
