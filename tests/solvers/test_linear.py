@@ -127,7 +127,7 @@ def test_span_of_few_examples_gives_the_same_as_all_columns(loss, intercept, mon
     assert rotated.status is plain.status is Status.OPTIMAL
 
 
-@pytest.mark.parametrize("loss", BOXED)
+@pytest.mark.parametrize("loss", [*BOXED, "squared"])
 @pytest.mark.parametrize("intercept", BIASES)
 def test_sparse_data_of_two_large_sides_by_coordinate_descent(loss, intercept):
     X = sp.random_array((1500, 1200), density=0.02, format="csr", random_state=1)
@@ -268,7 +268,7 @@ def test_interior_point_alone_reaches_the_gap(loss, intercept, C):
     assert certify(problem, found.u, found.bias, found.dual, tol=1e-5).status is Status.OPTIMAL
 
 
-@pytest.mark.parametrize("loss", BOXED)
+@pytest.mark.parametrize("loss", [*BOXED, "squared"])
 @pytest.mark.parametrize("intercept", BIASES)
 @pytest.mark.parametrize("scaled", [False, True])
 def test_coordinate_descent_alone_reaches_the_gap(loss, intercept, scaled):
@@ -280,6 +280,7 @@ def test_coordinate_descent_alone_reaches_the_gap(loss, intercept, scaled):
         make_features(problem.X, scale), y, box_of(problem.loss, np.full(100, 0.1)),
         precision_of(problem), state, tol=1e-6, seed=0, max_epochs=2000, deadline=np.inf,
         check=lambda at: certify(problem, at.coef, at.bias, at.dual, tol=1e-5).gap <= 1e-5,
+        finish=lambda _: False,
     )  # fmt: skip
     assert done
     assert certify(problem, state.coef, state.bias, state.dual, tol=1e-5).status is Status.OPTIMAL

@@ -2,7 +2,8 @@
 
         minimise_a   1/2 ||A'(y a)||^2 + 1/2 sum_i shift_i a_i^2 - sum(a),   lower <= a <= upper
 
-(hinge: box [0, C_i], shift 0; squared hinge: [0, inf), shift 1/(2 C_i); absolute: [-C_i, C_i]),
+(hinge: box [0, C_i], shift 0; squared hinge: [0, inf), shift 1/(2 C_i); absolute: [-C_i, C_i];
+squared: no bounds, shift 1/(2 C_i)),
 one a_i at a time with w = V^2 X'(y a) kept up to date, and shrinking (Hsieh et al. 2008,
 Algorithm 1).  Two things make it faster than the textbook version:
 
@@ -34,9 +35,10 @@ _ENTRIES_PER_CALL = 10_000_000  # a kernel call stays well below 0.2 s, so that 
 _RELAXATION = 1.3
 _SETTLED_RELAXATION = 1.6
 _SMOOTH_RELAXATION = 1.2
-# Epochs between two looks at the pace, and the share of the gap that must be gone by then.
-_WINDOW = 25
-_PACE = 0.5
+_WINDOW = 25  # epochs over which the pace is measured, and between two tries to finish exactly
+_FAIR_PASSES = 150  # passes over all rows that the method gets in any case
+_MOST_PASSES = 400  # passes over all rows that the rest may take at the present pace
+_SETTLED = 1.1
 
 
 @dataclass
@@ -61,11 +63,15 @@ def descend_dual(
     max_epochs: int,
     deadline: float,
     check: Callable[[DualState], bool],
+    finish: Callable[[DualState], bool],
+    patient: bool = False,
 ) -> bool:
     """Improve `state` in place until `check` accepts it.
 
     `check` is asked when the gap collected during an epoch has come down to `tol` of the dual
-    value.  False when the pace is too slow for this method, or epochs or time have run out.
+    value.  `finish` may solve for the free variables exactly; it is asked from time to time once
+    the others have settled at their bounds.  False when the rest would take too many passes at the
+    present pace (unless `patient`), or epochs or time have run out.
     """
     run = _Run(features, y, box, precision, state, seed)
     goal = tol
@@ -80,8 +86,12 @@ def descend_dual(
             # Either examples were dropped too early, or the gap seen on the way flattered.
             goal = 0.3 * gap
             run.wake_all()
-        if len(gaps) > _WINDOW and not gap < _PACE * gaps[-_WINDOW]:
-            return False
+        if len(gaps) % _WINDOW == 0:
+            if run.settled() and finish(state):
+                return True
+            left = run.passes_left(gap / goal, gap / gaps[-_WINDOW])
+            if not patient and run.passes > _FAIR_PASSES and left > _MOST_PASSES:
+                return False
     return False
 
 
@@ -101,6 +111,8 @@ class _Run:
         self.rng = np.random.default_rng(seed)
         self.keep = np.ones(features.n, dtype=bool)
         self.smooth = bool(box.shift.any())
+        self.entries = max(1.0, features.entries(np.arange(features.n)))
+        self.passes = 0.0
         self.wake_all()
 
     def wake_all(self) -> None:
@@ -114,6 +126,7 @@ class _Run:
         state, box = self.state, self.box
         found = np.array([np.inf, -np.inf, 0.0])
         self.keep[self.active] = True
+        self.passes += self.features.entries(self.active) / self.entries
         relaxation = self._relaxation()
         for order in self._portions():
             descend(
@@ -145,12 +158,23 @@ class _Run:
             quadratic += float(self.y @ dual) ** 2 / self.precision
         return float(dual.sum() - 0.5 * quadratic)
 
+    def settled(self) -> bool:
+        """Whether nearly all examples that still take part are free."""
+        dual, box = self.state.dual, self.box
+        free = np.count_nonzero((dual > box.lower) & (dual < box.upper))
+        return bool(self.active.size < _SETTLED * free)
+
+    def passes_left(self, excess: float, fallen: float) -> float:
+        """Passes over all rows until the gap has fallen by `excess`, if it goes on like this."""
+        if not fallen < 1.0:
+            return np.inf
+        epochs = _WINDOW * np.log(max(excess, 1.0)) / -np.log(fallen)
+        return float(epochs) * self.features.entries(self.active) / self.entries
+
     def _relaxation(self) -> float:
         if self.smooth:
             return _SMOOTH_RELAXATION
-        dual, box = self.state.dual, self.box
-        free = np.count_nonzero((dual > box.lower) & (dual < box.upper))
-        return _SETTLED_RELAXATION if self.active.size < 1.2 * free else _RELAXATION
+        return _SETTLED_RELAXATION if self.settled() else _RELAXATION
 
     def _portions(self) -> Iterator[np.ndarray]:
         """The active rows in this epoch's order, a kernel call at a time."""

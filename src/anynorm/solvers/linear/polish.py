@@ -22,6 +22,7 @@ from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures
 _LARGEST = 1500
 _LARGEST_SINGULAR = 500
 _LARGEST_QR = 2_000_000
+_RIDGE = 1e-11
 _ROUNDS = 25
 _ROUNDING = 1e-10
 
@@ -75,17 +76,19 @@ def _changed_sides(side, box, margin, dual, residual):
 
 
 def _solve_free(features, y, shift, precision, dual, bias, rows):
-    """Two solves, the second of which refines the first; returns (u, bias, dual, scores)."""
+    """Solve, refine by the true residual, and return (u, bias, dual, scores)."""
     regularised = 0 < precision < np.inf
     system = _System(features, shift, precision, rows) if rows.size else None
     dual = dual.copy()
-    for solve in (True, True, False):
+    left = 0 if system is None else system.solves
+    while True:
         u = features.adjoint(y * dual)
         if regularised:
             bias = float(y @ dual) / precision
         scores = features.scores(u)
-        if system is None or not solve:
+        if system is None or left == 0:
             break
+        left -= 1
         beta = y * dual
         miss = (y - scores - bias - shift * beta)[rows]
         step = system.solve(miss, -float(beta.sum()))
@@ -106,9 +109,15 @@ class _System:
             self.factor = _qr_factor(features.rows_matrix(rows), shift[rows], extra)
         else:
             self.factor = _cholesky_factor(features.rows_gram(rows), shift[rows], extra)
-        self.kernel = None
-        if self.factor is None and rows.size <= _LARGEST_SINGULAR:
-            self.kernel = features.rows_gram(rows) + np.diag(shift[rows]) + extra
+        self.kernel, self.solves = None, 2
+        if self.factor is None:
+            kernel = features.rows_gram(rows) + np.diag(shift[rows]) + extra
+            if rows.size <= _LARGEST_SINGULAR:
+                self.kernel = kernel
+            else:  # repeated solves with a slightly larger diagonal tend to the least change
+                ridge = np.full(rows.size, _RIDGE * float(np.diagonal(kernel).max(initial=0.0)))
+                self.factor = _cholesky_factor(kernel, ridge, 0.0, smallest=0.0)
+                self.solves = 6
 
     def solve(self, miss, total):
         """(delta, change of the bias); the least change where the solution is not unique."""
@@ -159,7 +168,8 @@ def _qr_factor(matrix, shift, extra):
     return None if diagonal.min() <= 1e-13 * diagonal.max() else (upper, 1.0 / norms)
 
 
-def _cholesky_factor(kernel, shift, extra):
+def _cholesky_factor(kernel, shift, extra, smallest=1e-6):
+    """As `_qr_factor`, from K itself; None where a pivot falls below `smallest`."""
     kernel = kernel + np.diag(shift) + extra
     diagonal = np.diagonal(kernel)
     if not np.all(diagonal > 0):
@@ -169,7 +179,7 @@ def _cholesky_factor(kernel, shift, extra):
         upper = scipy.linalg.cholesky(kernel * scale * scale[:, None], check_finite=False)
     except np.linalg.LinAlgError:
         return None
-    return None if np.diagonal(upper).min() <= 1e-6 else (upper, scale)
+    return None if np.diagonal(upper).min() <= smallest else (upper, scale)
 
 
 def _middle(side, y, scores):

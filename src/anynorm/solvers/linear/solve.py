@@ -23,7 +23,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import scipy.linalg
@@ -41,6 +41,9 @@ from anynorm.solvers.linear.newton_loop import solve_newton
 from anynorm.solvers.linear.points import PrimalDual
 from anynorm.solvers.linear.polish import polish_free_set
 from anynorm.solvers.linear.straighten import straighten_dual
+
+if TYPE_CHECKING:
+    from anynorm.solvers.linear.coordinate_descent import DualState
 
 SmoothCurve: TypeAlias = SquaredHinge | Squared | Logistic
 
@@ -140,8 +143,9 @@ class _Run:
         """Run the methods in turn until one is certified."""
         curve = self._curve()
         point = None if start is None else self._from_dual(start)
+        descended = None
         if self._descent_suits():
-            point = self._descend(seed, point)
+            point = descended = self._descend(seed, point)
             if self._certified():
                 return
         span = self._span()
@@ -153,6 +157,8 @@ class _Run:
         self._newton(curve, _Whole(self.features), point)
         if not self._certified() and self.spend(0):
             self._shrink(curve)
+        if descended is not None and not self._certified() and self.spend(1):
+            self._descend(seed + 1, descended, patient=True)
         if not self._certified():  # whatever rounding did: never worse than no model at all
             self.offer(PrimalDual(np.zeros(self.features.p), 0.0, np.zeros(self.features.n)))
 
@@ -168,8 +174,10 @@ class _Run:
         if not np.any(pull > _ABSURD):
             return
         cap = np.sqrt(np.divide(_STRONG, pull, out=np.ones_like(pull), where=pull > _ABSURD))
-        self.features = make_features(self.features.X, scale * cap)
+        whole = self.features
+        self.features = make_features(whole.X, scale * cap)
         self._newton(curve, _Whole(self.features), None)
+        self.features = whole
 
     def _newton(
         self, curve: SmoothCurve | None, view: _Whole | _Span, point: PrimalDual | None
@@ -200,7 +208,7 @@ class _Run:
             if exact is not None:
                 self.offer(view.to_full(PrimalDual(*exact)))
 
-    def _descend(self, seed: int, point: PrimalDual | None) -> PrimalDual:
+    def _descend(self, seed: int, point: PrimalDual | None, patient: bool = False) -> PrimalDual:
         from anynorm.solvers.linear.coordinate_descent import DualState, descend_dual
 
         features = self.features
@@ -210,13 +218,22 @@ class _Run:
             state = DualState(point.dual.copy(), features.to_coef(point.u).copy(), point.bias)
         descend_dual(
             features, self.problem.y, box_of(self.problem.loss, self.cost), self.precision, state,
-            tol=self.tol, seed=seed, max_epochs=self.max_iter, deadline=self.deadline,
+            tol=self.tol, seed=seed, max_epochs=self.max_iter - self.n_iter, deadline=self.deadline,
             check=lambda at: self._offer_coef(at.coef, at.bias, at.dual, at.epochs),
+            finish=self._finish_descent, patient=patient,
         )  # fmt: skip
-        self.n_iter = state.epochs
+        self.n_iter += state.epochs
         if not self._certified():
             self._offer_coef(state.coef, state.bias, state.dual, state.epochs)
         return PrimalDual(self._unscaled(state.coef), state.bias, state.dual)
+
+    def _finish_descent(self, at: DualState) -> bool:
+        """Try the exact solution for the free set that the descent has found."""
+        box = box_of(self.problem.loss, self.cost)
+        exact = polish_free_set(
+            self.features, self.problem.y, box, self.precision, at.dual, at.bias
+        )
+        return exact is not None and self.offer(PrimalDual(*exact))
 
     def spend(self, steps: int) -> bool:
         """Book iterations; whether there is still something to spend."""
@@ -304,8 +321,8 @@ class _Run:
         return problem.loss.value(residual, problem.C, problem.sample_weight)
 
     def _descent_suits(self) -> bool:
-        boxed = self.problem.loss.name in _BOXED
-        return boxed and self.features.sparse and min(self.problem.X.shape) > _DESCENT_SIDE
+        dual = self.problem.loss.slack is not None
+        return dual and self.features.sparse and min(self.problem.X.shape) > _DESCENT_SIDE
 
     def _span(self) -> _Span | None:
         n, p = self.features.n, self.features.p

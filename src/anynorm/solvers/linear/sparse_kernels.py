@@ -100,7 +100,7 @@ def gap_share(gradient, dual, lower, upper, shift):
     """What one example adds to primal - dual, given the gradient of its dual coordinate."""
     if shift > 0:
         residual = shift * dual - gradient
-        if residual > 0:
+        if residual > 0 or lower < 0:
             return gradient * gradient / (2 * shift)
         return dual * gradient - 0.5 * shift * dual * dual
     if gradient < 0:
