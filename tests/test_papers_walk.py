@@ -109,7 +109,7 @@ def test_experiments_are_kept_and_not_done_again(data_folder, monkeypatch, capsy
     assert len(list(walk.table2(again, ["sonar"], 2, "feature"))) == 1
     assert len(list(walk.figure2(again, ["sonar"], 5))) == 2
     assert not list(walk.figure2(walk.Store(path), ["sonar"], 5))
-    assert len(list(walk.figure3(again, [2], 1, "feature"))) == 1
+    assert len(list(walk.figure3(again, [2], 1))) == 1
     for value in again.content["table2"].values():
         assert set(value["accuracy"]) == set(walk_report.METHODS)
         assert all(0.4 < accuracy <= 1 for accuracy in value["accuracy"].values())

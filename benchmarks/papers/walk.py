@@ -1,11 +1,13 @@
 """Table 2 and Figures 2 and 3 of "A Walk from 2-Norm SVM to 1-Norm SVM", made again.
 
     python -m benchmarks.papers.walk [--parts table2 figure2 figure3] [--sets NAME ...]
-                                     [--repeats 30] [--quick] [--fresh] [--results FILE]
+                                     [--repeats 30] [--bias feature free reweighted]
+                                     [--quick] [--fresh] [--results FILE]
 
 Every experiment is kept in a JSON file as soon as it is done, and is not done again: a run that
 was stopped goes on where it was, `--fresh` starts anew.  Tables and figures are then made from
-that file and put into docs/papers-walk.md.  A data set that is not at hand is skipped.
+that file and put into docs/papers-walk.md; those of a quick run, or of another file, are printed.
+A data set that is not at hand is skipped.
 """
 
 import argparse
@@ -28,6 +30,7 @@ from benchmarks.papers.one_norm import one_norm_grid
 from benchmarks.papers.protocol import Grid, powers_of_ten
 
 RESULTS = harness.RESULTS / "papers_walk.json"
+QUICK_RESULTS = harness.ROOT / ".cache" / "papers_walk_quick.json"
 PARTS = ("table2", "figure2", "figure3")
 ROUNDS = (1, 2, 3, 5, 10)
 GENE_CS, OTHER_CS = powers_of_ten(-9, 2), powers_of_ten(-5, 5)
@@ -164,9 +167,9 @@ def figure2(store: Store, names: Sequence[str], n_rounds: int) -> Iterator[str]:
 # ---------------------------------------------------------------- Figure 3
 
 
-def figure3(store: Store, relevant: Sequence[int], repeats: int, bias: str) -> Iterator[str]:
+def figure3(store: Store, relevant: Sequence[int], repeats: int) -> Iterator[str]:
     """Test errors by number of relevant features, without and with the rule for tiny weights."""
-    grid = Grid(OTHER_CS, FIGURE_3_ROUNDS, bias, "interior")
+    grid = Grid(OTHER_CS, FIGURE_3_ROUNDS, "feature", "interior")
     for repeat in range(repeats):
         for d in relevant:
             key = f"{d}/{repeat}"
@@ -195,35 +198,41 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--sets", nargs="*", help="rows of Table 2 or sets of Figure 2")
     parser.add_argument("--repeats", type=int, default=30, help="random halves (default 30)")
     parser.add_argument(
-        "--bias", choices=protocol.BIASES, default="feature", help="see protocol.py"
+        "--bias", choices=protocol.BIASES, nargs="*", default=protocol.BIASES[:2],
+        help="of Table 2: what they are is said in protocol.py (default: feature free)",
+    )  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="a small run of its own, in a minute")
+    parser.add_argument("--fresh", action="store_true", help="forget all earlier results")
+    parser.add_argument(
+        "--results", type=pathlib.Path, help="JSON file, instead of the recorded one"
     )
-    parser.add_argument("--quick", action="store_true", help="two repeats, small sets only")
-    parser.add_argument("--fresh", action="store_true", help="forget earlier results")
-    parser.add_argument("--results", type=pathlib.Path, default=RESULTS)
-    parser.add_argument("--no-report", action="store_true", help="leave the pages as they are")
     options = parser.parse_args(arguments)
-    repeats = min(options.repeats, 2) if options.quick else options.repeats
-    store = Store(options.results, fresh=options.fresh)
-    for line in _experiments(store, options, repeats):
+    from benchmarks.papers import walk_report
+
+    path = options.results or (QUICK_RESULTS if options.quick else RESULTS)
+    store = Store(path, fresh=options.fresh)
+    for line in _experiments(store, options):
         print(line, flush=True)
-    if not options.no_report:
-        from benchmarks.papers import walk_report
-
+    if path == RESULTS:
         walk_report.write(store.content)
+    else:
+        print(walk_report.text(store.content))
 
 
-def _experiments(store: Store, options: argparse.Namespace, repeats: int) -> Iterator[str]:
+def _experiments(store: Store, options: argparse.Namespace) -> Iterator[str]:
+    repeats = min(options.repeats, 2) if options.quick else options.repeats
     rows = [name for name in ROWS if not options.sets or name in options.sets]
     sets = [name for name in FIGURE_2_SETS if not options.sets or name in options.sets]
     relevant: Sequence[int] = RELEVANT
     if options.quick and not options.sets:
-        rows, sets, relevant = ["srbct", "sonar"], ["sonar", "iris", "wine"], RELEVANT[::4]
+        rows, sets, relevant = ["srbct"], ["sonar", "iris", "wine"], RELEVANT[::4]
     if "table2" in options.parts:
-        yield from table2(store, rows, repeats, options.bias)
+        for bias in options.bias:
+            yield from table2(store, rows, repeats, bias)
     if "figure2" in options.parts:
         yield from figure2(store, sets, FIGURE_2_ROUNDS)
     if "figure3" in options.parts:
-        yield from figure3(store, relevant, repeats, options.bias)
+        yield from figure3(store, relevant, repeats)
 
 
 if __name__ == "__main__":

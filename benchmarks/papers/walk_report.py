@@ -213,15 +213,22 @@ def draw_figure3(results: Mapping[str, Any], path: pathlib.Path) -> None:
 
 def filled(page: str, content: Mapping[str, Any]) -> str:
     """The page with every block that there are results for replaced by its table."""
-    makers = {"table2": table2, "figure2": figure2_table, "figure3": figure3_table}
 
     def replace(match: re.Match[str]) -> str:
         part = match[2]
-        return (
-            match[0] if part not in content else match[1] + makers[part](content[part]) + match[3]
-        )
+        if part not in content:
+            return match[0]
+        return match[1] + _MAKERS[part](content[part]) + match[3]
 
     return _BLOCK.sub(replace, page)
+
+
+def text(content: Mapping[str, Any]) -> str:
+    """All tables that there are results for."""
+    return "\n".join(make(content[part]) for part, make in _MAKERS.items() if part in content)
+
+
+_MAKERS = {"table2": table2, "figure2": figure2_table, "figure3": figure3_table}
 
 
 def write(content: Mapping[str, Any]) -> None:
