@@ -97,10 +97,10 @@ def test_stages_of_several_classes():
 def test_pruned_coefficients_are_zeros():
     model = ReweightedSVC(C=0.1, n_rounds=10).fit(X2, Y2)
     whole = ReweightedSVC(C=0.1, n_rounds=10, prune=False).fit(X2, Y2)
-    assert np.count_nonzero(model.coef_) == model.history_[-1].n_nonzero < 50
+    assert np.count_nonzero(model.coef_) == model.history_[-1].n_nonzero < 40
     assert np.count_nonzero(whole.coef_) == 60
     assert np.abs(whole.coef_[model.coef_ == 0]).max() < 0.05 * np.abs(whole.coef_).max()
-    np.testing.assert_allclose(model.coef_, whole.coef_, atol=0.02)
+    np.testing.assert_allclose(model.coef_, whole.coef_, atol=0.05)
     assert np.mean(model.predict(X2) == whole.predict(X2)) > 0.97
 
 

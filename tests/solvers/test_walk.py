@@ -63,7 +63,7 @@ def check_rounds(problem, rounds, *, tol, prune):
             continue
         before = rounds[k - 1]
         inner_gap = max(found.certificate.primal - found.certificate.dual, 0.0)
-        allowance = inner_gap + (tol * before.objective if prune and k == 1 else 0.0)
+        allowance = inner_gap + (tol * before.objective if prune else 0.0)
         slack = 1e-9 * before.objective + 1e-12 * zero
         assert found.objective <= before.objective + allowance + slack  # Theorem 2
         assert not found.coef[before.coef == 0].any()  # what is out stays out
@@ -135,7 +135,7 @@ def test_each_round_is_the_reference_solution_of_its_problem(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_the_certificate_is_of_the_pruned_coefficients(loss):
+def test_the_certificate_is_of_the_coefficients_handed_out(loss):
     problem = make_problem(loss, n=60, p=40, C=0.1)
     rounds = walk(problem, n_rounds=10, tol=1e-3)
     assert rounds[-1].n_nonzero < 40
@@ -157,7 +157,7 @@ def test_pruning_changes_the_walk_by_little(loss):
     assert all(found.n_nonzero == 40 for found in whole)
     assert pruned[-1].n_nonzero < 40
     for one, other in zip(pruned, whole, strict=True):
-        assert one.objective == pytest.approx(other.objective, rel=1e-3)
+        assert one.objective == pytest.approx(other.objective, rel=2e-2)
 
 
 def test_the_rounds_of_a_longer_walk_are_those_of_a_shorter_one():

@@ -80,9 +80,10 @@ class ReweightedSVC(LinearClassifier):
     n_rounds : int, default=3
         The number of rounds; 1 is the 2-norm SVM, as `LinearSVC` fits it.
     prune : bool, default=True
-        Whether to set coefficients that do not matter to exact zeros after each round but the
-        first.  Dropped features stay out.  A round's solution stays within `tol` of optimal, and
-        the loss rises by at most the share `tol` of what the coefficients gain.
+        Whether to drop features that do not matter between two rounds: those with the smallest
+        coefficients, while the 1-norm objective rises by at most the share `tol` of itself, and
+        the loss by at most the share ``10 * tol`` of what the coefficients gain.  They stay out, as
+        exact zeros.
     loss : {"hinge", "squared_hinge", "logistic", "squared", "absolute"}, default="hinge"
         The loss of a margin m: ``max(0, 1 - m)``, ``max(0, 1 - m)**2``, ``log(1 + exp(-m))``,
         ``(1 - m)**2`` or ``abs(1 - m)``.
@@ -115,7 +116,7 @@ class ReweightedSVC(LinearClassifier):
     Attributes
     ----------
     coef_ : ndarray of shape (1, p) or (K, p)
-        The coefficients of the last round; pruned ones are exactly zero.
+        The coefficients of the last round; dropped ones are exactly zero.
     intercept_ : ndarray of shape (1,) or (K,)
         The intercepts of the last round.
     classes_ : ndarray of shape (K,)

@@ -12,9 +12,8 @@ more than the round's duality gap (Theorem 2).  The constraints of the dual do n
 each round starts from the dual variables of the last.
 
 Features are weighted inside the solver: X is neither copied nor rescaled.  Weights shrink
-geometrically but do not reach zero; columns that do not matter are dropped (`pruning`), within
-what the round's gap leaves of the tolerance, so that the certificate of a round also holds for
-its pruned coefficients.  Once few columns are left they are taken out of X.
+geometrically but do not reach zero; between two rounds, columns that do not matter are dropped for
+good (`pruning`).  Once few columns are left they are taken out of X.
 
 A free bias has no weight.  A regularised one is a feature, re-weighted like all others.
 """
@@ -30,15 +29,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from anynorm import design
-from anynorm.certificate import Certificate, certify, relative_gap
+from anynorm.certificate import Certificate, certify
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
 from anynorm.solvers.linear.pruning import Model, prune
 from anynorm.solvers.linear.solve import solve_linear
 
 _FEW = 8  # an eighth of the entries is few enough for a copy of its own
-_SOLVER_SHARE = 0.5  # of the tolerance; the rest is left for the pruning
-_LARGEST_SHARE = 0.5
+_SMALL = 4_000_000  # entries; of a small matrix half will do
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,8 +89,8 @@ def walk(
     n_rounds : int
         The number of rounds; the first one is the 2-norm problem itself.
     prune : bool
-        Whether to drop columns that do not matter.  The coefficients of the first round are left
-        whole, so that it is the plain 2-norm solution.
+        Whether to drop columns that do not matter between two rounds.  What a round returns is the
+        solution of its own problem, with exact zeros for the columns that were dropped before it.
     tol : float
         The relative duality gap that each round's problem is solved to.
     max_iter : int
@@ -127,7 +125,7 @@ def walk(
     array([0.4, 0.2])
     """
     path = _Walk(problem, prune, tol, deadline, progress, {"max_iter": max_iter, "seed": seed})
-    rounds = [path.first(start, weighs=n_rounds > 1)]
+    rounds = [path.first(start)]
     while len(rounds) < n_rounds:
         rounds.append(path.next())
     return rounds
@@ -156,41 +154,31 @@ class _Walk:
         self.model = Model(np.zeros(0), 0.0, np.zeros(0))
         self.dual: np.ndarray | None = None
 
-    def first(self, start: np.ndarray | None, *, weighs: bool) -> Round:
-        """The 2-norm problem; `weighs` where there are rounds to follow."""
+    def first(self, start: np.ndarray | None) -> Round:
+        """The 2-norm problem."""
         self.dual = start
-        solution = self._solve(self.tol)
-        model = self._found(solution)
-        record = self._record(model, solution.certificate, solution.n_iter)
-        if weighs:
-            allowance = self.tol * solution.certificate.primal
-            self._reweight(self._pruned(model, allowance) if self.prune else model)
-        return record
+        solution = self._solve()
+        self.model = self._found(solution)
+        return self._record(solution.certificate, solution.n_iter)
 
     def next(self) -> Round:
         """One more round with the weights of the last."""
-        model, known, n_iter = self.model, None, 0
-        if not self._late():
-            solution = self._solve((_SOLVER_SHARE if self.prune else 1.0) * self.tol)
-            known, n_iter = solution.certificate, solution.n_iter
-            here = self.inner.objective(model.coef, model.intercept, scores=model.scores)
-            if known.primal <= here:  # else the round is no better than where it began
-                model = self._found(solution)
-        certificate = self._certificate(model, known)
-        if self.prune:
-            size = max(abs(certificate.primal), abs(certificate.dual))
-            model = self._pruned(model, self.tol * size - (certificate.primal - certificate.dual))
-            certificate = self._certificate(model, certificate)
-        record = self._record(model, certificate, n_iter)
-        self._reweight(model)
-        return record
+        self._reweight()
+        if self._late():
+            return self._record(self._certificate(), 0)
+        solution = self._solve()
+        here = self.inner.objective(self.model.coef, self.model.intercept, scores=self.model.scores)
+        if solution.certificate.primal > here:  # no better than where the round began
+            return self._record(self._certificate(), solution.n_iter)
+        self.model = self._found(solution)
+        return self._record(solution.certificate, solution.n_iter)
 
     def _late(self) -> bool:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
-    def _solve(self, tol: float) -> Solution:
+    def _solve(self) -> Solution:
         solution = solve_linear(
-            self.inner, tol=tol, deadline=self.deadline, start=self.dual,
+            self.inner, tol=self.tol, deadline=self.deadline, start=self.dual,
             progress=self._report if self.progress is not None else None, **self.options,
         )  # fmt: skip
         self.dual = solution.dual
@@ -206,27 +194,19 @@ class _Walk:
         assert solution.coef is not None
         return Model(solution.coef, solution.intercept, self.inner.scores(solution.coef))
 
-    def _certificate(self, model: Model, known: Certificate | None) -> Certificate:
-        """The certificate of a model of the round's problem; `known` has its dual value."""
+    def _certificate(self) -> Certificate:
+        """The certificate of the model at which the walk stands, for the round's problem."""
         assert self.dual is not None
-        stopped = Status.TIME_LIMIT if self._late() else Status.MAX_ITER
-        if known is None:
-            return certify(
-                self.inner, model.coef, model.intercept, self.dual,
-                tol=self.tol, stopped=stopped, scores=model.scores,
-            )  # fmt: skip
-        primal = self.inner.objective(model.coef, model.intercept, scores=model.scores)
-        gap = relative_gap(primal, known.dual, known.zero_primal)
-        status = Status.OPTIMAL if gap <= self.tol else stopped
-        return replace(known, primal=primal, gap=gap, status=status, tol=self.tol)
+        model = self.model
+        return certify(
+            self.inner, model.coef, model.intercept, self.dual, tol=self.tol, scores=model.scores,
+            stopped=Status.TIME_LIMIT if self._late() else Status.MAX_ITER,
+        )  # fmt: skip
 
-    def _pruned(self, model: Model, allowance: float) -> Model:
-        share = min(self.tol, _LARGEST_SHARE)
-        return prune(self.inner, model, allowance=allowance, share=share)
-
-    def _record(self, model: Model, certificate: Certificate, n_iter: int) -> Round:
+    def _record(self, certificate: Certificate, n_iter: int) -> Round:
         """The round as it is handed out, with all columns."""
         assert self.dual is not None
+        model = self.model
         coef = np.zeros(self.one_norm.n_coefs)
         coef[self.columns] = model.coef
         late = certificate.status is Status.TIME_LIMIT
@@ -240,18 +220,20 @@ class _Walk:
             l1_certificate=l1_certificate, n_iter=n_iter,
         )  # fmt: skip
 
-    def _reweight(self, model: Model) -> None:
-        """The next round's problem."""
-        X, coef = self.inner.X, model.coef
+    def _reweight(self) -> None:
+        """Drop columns and make the next round's problem."""
+        if self.prune:
+            self.model = prune(self.inner, self.model, tol=self.tol)
+        X, coef = self.inner.X, self.model.coef
         kept = np.flatnonzero(coef)
-        if 0 < len(kept) < len(coef) and _FEW * _entries(X, kept) <= _entries(X, None):
+        if 0 < len(kept) < len(coef) and _worth_a_copy(_entries(X, kept), _entries(X, None)):
             X, coef, self.columns = X[:, kept], coef[kept], self.columns[kept]
-        self.model = model._replace(coef=coef)
+        self.model = self.model._replace(coef=coef)
         self.inner = replace(
             self.problem,
             X=X,
             feature_scale=np.sqrt(np.abs(coef)),
-            intercept=self._bias_feature(model.intercept),
+            intercept=self._bias_feature(self.model.intercept),
         )
 
     def _bias_feature(self, intercept: float) -> Any:
@@ -260,6 +242,11 @@ class _Walk:
         if not size:
             return self.problem.intercept
         return None if intercept == 0 else size * float(np.sqrt(abs(intercept / size)))
+
+
+def _worth_a_copy(kept: int, entries: int) -> bool:
+    """Whether the columns in use are so few that they are taken out of X."""
+    return _FEW * kept <= entries or (2 * kept <= entries and kept <= _SMALL)
 
 
 def _entries(X: design.Matrix, columns: np.ndarray | None) -> int:
