@@ -36,7 +36,7 @@ _RELAXATION = 1.3
 _SETTLED_RELAXATION = 1.6
 _SMOOTH_RELAXATION = 1.2
 _WINDOW = 25  # epochs over which the pace is measured, and between two tries to finish exactly
-_FAIR_PASSES = 150  # passes over all rows that the method gets in any case
+_FAIR_PASSES = 400  # passes over all rows that the method gets in any case
 _MOST_PASSES = 400  # passes over all rows that the rest may take at the present pace
 _SETTLED = 1.1
 

@@ -19,7 +19,7 @@ import scipy.linalg
 from anynorm.solvers.linear.box import Box
 from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures
 
-_LARGEST = 1500
+_LARGEST = 2500
 _LARGEST_SINGULAR = 500
 _LARGEST_QR = 2_000_000
 _RIDGE = 1e-11
