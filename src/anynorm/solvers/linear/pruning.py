@@ -118,7 +118,7 @@ def _slopes(problem: Problem, model: Model, order: np.ndarray) -> np.ndarray:
 
 def _product(X: design.Matrix, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
     """``X[:, columns] @ coef[columns]``."""
-    if sp.issparse(X) or 2 * len(columns) > X.shape[1]:
+    if sp.issparse(X) or 8 * len(columns) > X.shape[1]:
         chosen = np.zeros(len(coef))
         chosen[columns] = coef[columns]
         return design.matvec(X, chosen)

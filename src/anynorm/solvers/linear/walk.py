@@ -11,7 +11,8 @@ bound of the 1-norm objective that is exact where the round begins: the objectiv
 more than the round's duality gap (Theorem 2).  The constraints of the dual do not depend on v, so
 each round starts from the dual variables of the last.
 
-Features are weighted inside the solver: X is neither copied nor rescaled.  Weights shrink
+Features are weighted inside the solver: X is neither copied nor rescaled (dense data of few rows
+and many columns, `few_rows`, need one scaled copy for a moment, to form an n x n matrix).  Weights shrink
 geometrically but do not reach zero; between two rounds, columns that do not matter are dropped for
 good (`pruning`).  Once few columns are left they are taken out of X.
 
@@ -32,6 +33,7 @@ from anynorm import design
 from anynorm.certificate import Certificate, certify
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
+from anynorm.solvers.linear.few_rows import few_rows_suit, solve_few_rows
 from anynorm.solvers.linear.pruning import Model, prune
 from anynorm.solvers.linear.solve import solve_linear
 
@@ -177,10 +179,18 @@ class _Walk:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
     def _solve(self) -> Solution:
-        solution = solve_linear(
-            self.inner, tol=self.tol, deadline=self.deadline, start=self.dual,
-            progress=self._report if self.progress is not None else None, **self.options,
-        )  # fmt: skip
+        solution = None
+        if few_rows_suit(self.inner, self.tol):
+            solution = solve_few_rows(
+                self.inner, tol=self.tol, max_iter=self.options["max_iter"],
+                deadline=self.deadline, start=self.dual,
+            )  # fmt: skip
+            self.dual = solution.dual
+        if solution is None or solution.status is not Status.OPTIMAL:
+            solution = solve_linear(
+                self.inner, tol=self.tol, deadline=self.deadline, start=self.dual,
+                progress=self._report if self.progress is not None else None, **self.options,
+            )  # fmt: skip
         self.dual = solution.dual
         self.n_iter += solution.n_iter
         return solution
