@@ -11,8 +11,8 @@ bound of the 1-norm objective that is exact where the round begins: the objectiv
 more than the round's duality gap (Theorem 2).  The constraints of the dual do not depend on v, so
 each round starts from the dual variables of the last.
 
-Features are weighted inside the solver: X is neither copied nor rescaled (dense data of few rows
-and many columns, `few_rows`, need one scaled copy for a moment, to form an n x n matrix).  Weights shrink
+Features are weighted inside the solver: X is neither copied nor rescaled, except for a moment where
+dense data of few rows and many columns give an n x n matrix (`few_rows`).  Weights shrink
 geometrically but do not reach zero; between two rounds, columns that do not matter are dropped for
 good (`pruning`).  Once few columns are left they are taken out of X.
 
