@@ -33,6 +33,7 @@ _STALLED = 4
 _INNER_SHARE = 0.1
 _TRY_POLISH_BELOW = 1e-3
 _TIED = 500
+_TRY_TIED_BELOW = 1e-6
 
 
 def solve_augmented(
@@ -73,7 +74,7 @@ def solve_augmented(
             goal *= 0.1
         free = int(np.count_nonzero((dual > box.lower) & (dual < box.upper)))
         # More margins than unknowns cannot all be exact, unless rows are tied.
-        plausible = free <= features.p + 1 or features.n <= _TIED
+        plausible = free <= features.p + 1 or (features.n <= _TIED and gap <= _TRY_TIED_BELOW)
         if gap <= _TRY_POLISH_BELOW and free != tried and plausible:
             tried = free
             exact = polish_free_set(features, y, box, precision, dual, bias)

@@ -23,6 +23,7 @@ _LARGEST = 2500
 _LARGEST_SINGULAR = 500
 _LARGEST_QR = 2_000_000
 _RIDGE = 1e-11
+_TIED, _TIES_PER_COLUMN = 20, 2
 _ROUNDS = 25
 _ROUNDING = 1e-10
 
@@ -42,10 +43,12 @@ def polish_free_set(
     side[dual <= box.lower + margin] = -1
     side[dual >= box.upper - margin] = 1
     side[box.upper == box.lower] = -1
+    most = features.n if box.shift.any() else _TIED + _TIES_PER_COLUMN * (features.p + 1)
     seen: set[bytes] = set()
     for _ in range(_ROUNDS):
         rows = np.flatnonzero(side == 0)
-        if rows.size > min(_LARGEST, features.n):
+        # Far more exact margins than unknowns: not this free set, however many rows are tied.
+        if rows.size > min(_LARGEST, most):
             return None
         dual = np.where(side < 0, box.lower, np.where(side > 0, box.upper, dual))
         solved = _solve_free(features, y, box.shift, precision, dual, bias, rows)
