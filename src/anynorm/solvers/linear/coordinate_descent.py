@@ -102,8 +102,10 @@ class _Run:
         self.features, self.y, self.box, self.state = features, y, box, state
         self.precision = precision
         norms = features.row_norms_squared()
-        mean = features.adjoint(np.ones(features.n)) / features.n
-        self.leash = float(mean @ mean + norms.mean() / features.n)
+        self.leash = 0.0
+        if np.isfinite(precision):
+            mean = features.adjoint(np.ones(features.n)) / features.n
+            self.leash = float(mean @ mean + norms.mean() / features.n)
         variance = 1.0 / (precision + 1.0 / self.leash) if self.leash > 0 else 0.0
         self.bias = np.array([state.bias, variance])
         self.curvature = norms + box.shift + variance
