@@ -30,8 +30,8 @@ def test_estimator_checks(estimator, check):
 def checks_without_intercept():
     """All checks but one, which wants every row given to the heavier of two overlapping classes.
 
-    A hyperplane through the origin cannot do that: scikit-learn's LinearSVC and LogisticRegression
-    fail it too when they are given fit_intercept=False.
+    A hyperplane through the origin cannot do that: scikit-learn's LinearSVC fails it too when it is
+    given fit_intercept=False.
     """
     for estimator in WITHOUT_INTERCEPT:
         for instance, check in estimator_checks_generator(estimator):
