@@ -127,6 +127,10 @@ def _for_inequalities(slack: Norm | SquaredL2, t: Array, y: Array) -> Interval:
         return highest, lowest
     w = _row_weights(slack, len(t))
     if isinstance(slack, L1):
+        if np.all(w == w[0]):  # then no sorting is needed
+            count = int(np.count_nonzero(y > 0))
+            low, high = np.partition(t, (count - 1, count))[count - 1 : count + 1]
+            return float(low), float(high)
         return _order_statistic(t, w, float(w[y > 0].sum()))
     if isinstance(slack, SquaredL2 | L2):
         point = _squared_hinge(t, y, w)

@@ -21,11 +21,11 @@ _BLOCK_ENTRIES = 1 << 16
 
 
 def matvec(X: Matrix, w: np.ndarray) -> np.ndarray:
-    """X @ w in float64."""
+    """X @ w in float64, for a vector or the columns of a matrix."""
     w = np.asarray(w, dtype=np.float64)
     if X.dtype == np.float64:
         return np.asarray(X @ w)
-    out = np.zeros(X.shape[0])
+    out = np.zeros((X.shape[0], *w.shape[1:]))
     for part, block in _wide_blocks(X):
         if _by_columns(X):
             out += block @ w[part]

@@ -66,7 +66,6 @@ def check_rounds(problem, rounds, *, tol, prune):
         allowance = inner_gap + (tol * before.objective if prune else 0.0)
         slack = 1e-9 * before.objective + 1e-12 * zero
         assert found.objective <= before.objective + allowance + slack  # Theorem 2
-        assert not found.coef[before.coef == 0].any()  # what is out stays out
 
 
 @pytest.mark.parametrize("prune", [True, False])
@@ -139,9 +138,12 @@ def test_the_certificate_is_of_the_coefficients_handed_out(loss):
     problem = make_problem(loss, n=60, p=40, C=0.1)
     rounds = walk(problem, n_rounds=10, tol=1e-3)
     assert rounds[-1].n_nonzero < 40
+    np.testing.assert_array_equal(rounds[0].feature_scale, np.ones(40))
     for before, found in pairwise(rounds):
-        used = before.coef != 0
-        penalty = 0.5 * (found.coef[used] ** 2 / np.abs(before.coef[used])).sum()
+        used = found.coef != 0
+        kept = used & (before.coef != 0)
+        np.testing.assert_allclose(found.feature_scale[kept] ** 2, np.abs(before.coef[kept]))
+        penalty = 0.5 * ((found.coef[used] / found.feature_scale[used]) ** 2).sum()
         primal = penalty + plain_objective(problem, found.coef, found.intercept)
         primal -= np.abs(found.coef).sum()
         assert found.certificate.primal == pytest.approx(primal, rel=1e-9)
@@ -150,14 +152,26 @@ def test_the_certificate_is_of_the_coefficients_handed_out(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_pruning_changes_the_walk_by_little(loss):
+def test_the_pruned_walk_arrives_at_the_1_norm_optimum(loss):
     problem = make_problem(loss, n=60, p=40, C=0.1)
-    pruned = walk(problem, n_rounds=8)
-    whole = walk(problem, n_rounds=8, prune=False)
+    optimum = solve_primal(one_norm(problem)).value
+    pruned = walk(problem, n_rounds=31, tol=1e-6)
+    whole = walk(problem, n_rounds=31, prune=False, tol=1e-6)
     assert all(found.n_nonzero == 40 for found in whole)
-    assert pruned[-1].n_nonzero < 40
-    for one, other in zip(pruned, whole, strict=True):
-        assert one.objective == pytest.approx(other.objective, rel=2e-2)
+    assert pruned[-1].n_nonzero < 25
+    assert pruned[-1].objective <= 1.002 * optimum
+    assert whole[-1].objective <= 1.002 * optimum
+
+
+def test_a_dropped_column_comes_back_where_it_is_missed():
+    X = np.zeros((7, 2))
+    X[6, 0], X[5, 1] = 1.0, 2.0
+    y = np.array([1.0, -1.0, -1.0, -1.0, -1.0, -1.0, 1.0])
+    problem = Problem(y=y, C=0.7, loss=get_loss("squared_hinge"), X=X)
+    rounds = walk(problem, n_rounds=40, tol=1e-2)
+    used = [bool(found.coef[1]) for found in rounds]
+    assert used[:3] == [True, False, True]
+    assert rounds[-1].objective <= 1.001 * solve_primal(one_norm(problem)).value
 
 
 def test_the_rounds_of_a_longer_walk_are_those_of_a_shorter_one():
@@ -261,7 +275,8 @@ def test_a_C_too_small_for_any_1_norm_model_leaves_none():
         plain_objective(problem, np.zeros(10), 1.0 if problem.y.sum() > 0 else -1.0), rel=1e-6
     )
     rounds = walk(problem, n_rounds=20)
-    assert rounds[0].n_nonzero == rounds[1].n_nonzero == 10
+    assert rounds[0].n_nonzero == 10
+    assert 0 < rounds[1].n_nonzero <= 10
     assert np.abs(rounds[-1].coef).sum() < 1e-6 * np.abs(rounds[0].coef).sum()
 
 

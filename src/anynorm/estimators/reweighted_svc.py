@@ -43,6 +43,8 @@ class WalkRecord:
         The 1-norm objective, summed over the binary problems.
     n_nonzero : int
         The number of features that at least one binary problem uses.
+    feature_scale : ndarray of shape (1, p) or (K, p)
+        The weights of the features in the round's 2-norm problems, 0 for those left out.
     certificate : Certificate
         Of the round's 2-norm problems, as `certificate_`.
     l1_certificate : Certificate
@@ -56,6 +58,7 @@ class WalkRecord:
     intercept: np.ndarray
     objective: float
     n_nonzero: int
+    feature_scale: np.ndarray
     certificate: Certificate
     l1_certificate: Certificate
     n_iter: int
@@ -80,10 +83,9 @@ class ReweightedSVC(LinearClassifier):
     n_rounds : int, default=3
         The number of rounds; 1 is the 2-norm SVM, as `LinearSVC` fits it.
     prune : bool, default=True
-        Whether to drop features that do not matter between two rounds: those with the smallest
-        coefficients, while the 1-norm objective rises by at most the share `tol` of itself, and
-        the loss by at most the share ``10 * tol`` of what the coefficients gain.  They stay out, as
-        exact zeros.
+        Whether to drop features that do not matter between two rounds, as exact zeros: those with
+        the smallest coefficients, as long as that lowers the 1-norm objective or raises it by no
+        more than the share `tol` of itself.  A feature that is missed later comes back.
     loss : {"hinge", "squared_hinge", "logistic", "squared", "absolute"}, default="hinge"
         The loss of a margin m: ``max(0, 1 - m)``, ``max(0, 1 - m)**2``, ``log(1 + exp(-m))``,
         ``(1 - m)**2`` or ``abs(1 - m)``.
@@ -335,6 +337,7 @@ def record_of(rounds: Sequence[Round]) -> WalkRecord:
         intercept=np.array([part.intercept for part in rounds], dtype=np.float64),
         objective=float(sum(part.objective for part in rounds)),
         n_nonzero=int(np.count_nonzero(coef.any(axis=0))),
+        feature_scale=np.array([part.feature_scale for part in rounds]),
         certificate=_combined([part.certificate for part in rounds]),
         l1_certificate=_combined([part.l1_certificate for part in rounds]),
         n_iter=max(part.n_iter for part in rounds),

@@ -1,19 +1,22 @@
-"""Which columns the walk can leave out of its next round.
+"""Which columns the walk can leave out of its next round, and which of them it takes back.
 
 The walk makes coefficients small but never zero.  Before the next round the smallest are dropped,
 in the order of their size and only if they are fading (``|w_j| < v_j^2``, so that the weight of
-the next round is smaller still), while
+the next round is smaller still).  As many go as lower the 1-norm objective the most, and then as
+many more as raise it by a share `tol`; but
 
-- the 1-norm objective rises by at most a share `tol` of itself: the walk's objectives still do not
-  rise by more;
-- the loss rises by at most ten times that share of what the coefficients gain over none at all.
-  Without this the first rounds, which are far from the 1-norm solution, would lose columns that
-  it needs; and a small C would empty the model at once, for the 1-norm solution is empty there,
-  whereas the rounds on the way to it predict well.
+- the loss rises by at most a share of what the coefficients gain over none at all.  Without this
+  a small C would empty the model at once, for the 1-norm solution is empty there, whereas the
+  rounds on the way to it predict well.
 
-How many can go is found by trial.  Along the coefficients the loss is convex, so its slope bounds
-the number from above, and the trials in between follow the size of the change; a number that uses
-half of what is allowed is good enough.
+How many can go is found by trial: the columns in question are cut into a few portions, one pass
+over X gives the scores without the first, the first two, ... of them, and a second pass looks
+inside the portion in which the limit lies.
+
+A column that was dropped is *missed* where the duals of a later round pull at it with
+``|X_j'(y a)| > 1``, which the 1-norm problem does not allow.  With a weight v_j^2 it would lower
+that round's optimum by about ``v_j^2 (X_j'(y a))^2 / 2`` and add ``v_j^2 / 2`` to the bound that
+the round minimises, so to take it back pays as long as the weights are small.
 """
 
 from __future__ import annotations
@@ -27,10 +30,9 @@ from anynorm import design
 from anynorm.certificate import optimal_bias
 from anynorm.problem import Problem
 
-_GAIN_SHARE = 10.0  # of the tolerance
-_LARGEST_SHARE = 0.05
-_ENOUGH = 0.5
-_TRIALS = 12
+_GAIN_SHARE = 0.3
+_PORTIONS = 16
+_PASSES = 2
 
 
 class Model(NamedTuple):
@@ -47,7 +49,7 @@ def prune(problem: Problem, model: Model, *, tol: float) -> Model:
     Parameters
     ----------
     problem : Problem
-        The 2-norm problem of which `model` is a solution; its feature_scale gives the slopes.
+        The 2-norm problem of which `model` is a solution; its feature_scale gives the weights.
     model : Model
         What is to be pruned.
     tol : float
@@ -61,16 +63,20 @@ def prune(problem: Problem, model: Model, *, tol: float) -> Model:
         return Model(np.zeros(len(sizes)), bias, nothing)
     fading = np.flatnonzero((sizes > 0) & (sizes < (1.0 if v is None else v**2)))
     order = fading[np.argsort(sizes[fading], kind="stable")]
-    allowed = tol * (sizes.sum() + loss) + np.cumsum(sizes[order])
-    share = min(_GAIN_SHARE * tol, _LARGEST_SHARE)
-    allowed = np.minimum(allowed, share * (empty - loss))
-    count = _find_count(problem, model, order, loss, allowed) if len(order) else 0
+    allowance = _Allowance(tol * (sizes.sum() + loss), loss + _GAIN_SHARE * (empty - loss))
+    count, scores = _drop(problem, model, order, loss, allowance)
     if count == 0:
         return model
     coef = model.coef.copy()
     coef[order[:count]] = 0.0
-    scores = problem.scores(coef)
     return Model(coef, _fit_bias(problem, scores, model.intercept), scores)
+
+
+class _Allowance(NamedTuple):
+    """How far the objective may be above its least, and the most that the loss may be."""
+
+    rise: float
+    loss: float
 
 
 def _fit_bias(problem: Problem, scores: np.ndarray, intercept: float) -> float:
@@ -80,46 +86,67 @@ def _fit_bias(problem: Problem, scores: np.ndarray, intercept: float) -> float:
     return optimal_bias(problem.loss, scores, problem.y, problem.C, problem.sample_weight)
 
 
-def _find_count(
-    problem: Problem, model: Model, order: np.ndarray, loss: float, allowed: np.ndarray
-) -> int:
-    """How many columns of `order`, from its front, are dropped; `allowed[k - 1]` goes with k.
+def _drop(
+    problem: Problem, model: Model, order: np.ndarray, loss: float, allowance: _Allowance
+) -> tuple[int, np.ndarray]:
+    """How many columns of `order`, from its front, are dropped, and the scores without them.
 
-    The bias is kept during the search, which bounds the rise of the loss from above.
+    The bias is kept during the search, which bounds the loss from above; the objective is counted
+    from the norm of what stays.
     """
-    squares = np.cumsum(model.coef[order] ** 2)
-    low, high = 0, int(np.searchsorted(_slopes(problem, model, order), allowed[-1])) + 1
-    base, trial = model.scores, high - 1
-    for _ in range(_TRIALS):
-        if not low < trial < high:
+    norms = np.concatenate([[0.0], -np.cumsum(np.abs(model.coef[order]))])
+    low, high, scores, least = 0, len(order), model.scores, loss
+    for _ in range(_PASSES):
+        if low == high:
             break
-        scores = base - _product(problem.X, order[low:trial], model.coef)
-        rise = problem.loss_at(scores, model.intercept) - loss
-        limit = float(allowed[trial - 1])
-        if rise <= limit:
-            low, base = trial, scores
-            if rise >= _ENOUGH * limit:
-                break
-            trial = (low + high) // 2
-        else:
-            # The rise grows like the size of the change at a kink, like its square elsewhere.
-            high = trial
-            aim = squares[trial - 1] * (0.8 * limit / rise) ** 2
-            middle = (low + high) // 2
-            trial = max(min(int(np.searchsorted(squares, aim)), middle), low + 1)
-    return low
+        ends = np.unique(np.linspace(low, high, _PORTIONS + 1).astype(int))
+        products = _portions(problem.X, [order[a:b] for a, b in zip(ends, ends[1:])], model.coef)
+        tried = scores[:, None] - np.cumsum(products, axis=1)
+        losses = np.array([problem.loss_at(row, model.intercept) for row in tried.T])
+        objectives = losses + norms[ends[1:]]
+        allowed = losses <= allowance.loss
+        least = min(least, objectives[allowed].min(initial=least))
+        good = np.flatnonzero(allowed & (objectives <= least + allowance.rise))
+        last = int(good[-1]) if good.size else -1
+        if last >= 0:
+            low, scores = int(ends[last + 1]), np.ascontiguousarray(tried[:, last])
+        high = int(ends[min(last + 2, len(ends) - 1)])
+    return low, scores
 
 
-def _slopes(problem: Problem, model: Model, order: np.ndarray) -> np.ndarray:
-    """Sums of ``w_j X_j'beta = (w_j / v_j)^2``, the first-order rise of the loss."""
-    coef, v = model.coef[order], problem.feature_scale
-    return np.cumsum((coef if v is None else coef / v[order]) ** 2)
-
-
-def _product(X: design.Matrix, columns: np.ndarray, coef: np.ndarray) -> np.ndarray:
-    """``X[:, columns] @ coef[columns]``."""
-    if sp.issparse(X) or 8 * len(columns) > X.shape[1]:
-        chosen = np.zeros(len(coef))
-        chosen[columns] = coef[columns]
+def _portions(X: design.Matrix, portions: list[np.ndarray], coef: np.ndarray) -> np.ndarray:
+    """``X[:, J] @ coef[J]`` for every portion J of the columns, as columns of one array."""
+    if not sp.issparse(X):
+        chosen = np.zeros((len(coef), len(portions)))
+        for k, columns in enumerate(portions):
+            chosen[columns, k] = coef[columns]
         return design.matvec(X, chosen)
-    return design.matvec(X[:, columns], coef[columns])
+    from anynorm.solvers.linear.sparse_kernels import add_portions, csr_arrays
+
+    portion_of = np.full(len(coef), len(portions), dtype=np.uint8)
+    for k, columns in enumerate(portions):
+        portion_of[columns] = k
+    # The last column collects what belongs to no portion.
+    out = np.zeros((X.shape[0], len(portions) + 1))
+    add_portions(*csr_arrays(X), portion_of, coef, out)
+    return out[:, :-1]
+
+
+def take_back(weights: np.ndarray, pull: np.ndarray, share: float) -> np.ndarray:
+    """Give the dropped columns that are missed a weight, in place; returns which they are.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (p,)
+        The squared weights of the next round, 0 for columns that are not in use.
+    pull : ndarray of shape (p,)
+        ``X'(y a)``.
+    share : float
+        The most that is given to all of them together, relative to what the others have.  None
+        gets more than the others have on average, times its excess over 1.
+    """
+    missed = np.flatnonzero((weights == 0) & (np.abs(pull) > 1.0))
+    total = float(weights.sum())
+    given = (np.abs(pull[missed]) - 1.0) * total / max(1, np.count_nonzero(weights))
+    weights[missed] = given * min(1.0, share * total / given.sum()) if given.any() else 0.0
+    return missed

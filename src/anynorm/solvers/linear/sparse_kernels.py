@@ -89,6 +89,15 @@ def add_weighted_gram(indptr, indices, values, rows, weights, out):
 
 
 @kernel
+def add_portions(indptr, indices, values, portion_of, w, out):
+    """out_ik += sum of x_ij w_j over the columns j of portion k."""
+    for i in range(indptr.size - 1):
+        for k in range(indptr[i], indptr[i + 1]):
+            j = indices[k]
+            out[i, portion_of[j]] += values[k] * w[j]
+
+
+@kernel
 def add_scaled_row(indices, values, start, stop, step, scale, w):
     """Add step * scale * x_i to w, entry by entry."""
     for k in range(start, stop):

@@ -13,8 +13,9 @@ each round starts from the dual variables of the last.
 
 Features are weighted inside the solver: X is neither copied nor rescaled, except for a moment where
 dense data of few rows and many columns give an n x n matrix (`few_rows`).  Weights shrink
-geometrically but do not reach zero; between two rounds, columns that do not matter are dropped for
-good (`pruning`).  Once few columns are left they are taken out of X.
+geometrically but do not reach zero; between two rounds, columns that do not matter are dropped,
+and columns dropped before come back where they are missed (`pruning`).  Once few columns are left
+they are taken out of X.
 
 A free bias has no weight.  A regularised one is a feature, re-weighted like all others.
 """
@@ -34,11 +35,13 @@ from anynorm.certificate import Certificate, certify
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
 from anynorm.solvers.linear.few_rows import few_rows_suit, solve_few_rows
-from anynorm.solvers.linear.pruning import Model, prune
+from anynorm.solvers.linear.pruning import Model, prune, take_back
 from anynorm.solvers.linear.solve import solve_linear
 
 _FEW = 8  # an eighth of the entries is few enough for a copy of its own
-_SMALL = 4_000_000  # entries; of a small matrix half will do
+_SMALL = 4_000_000  # entries; of a small matrix three quarters will do
+_GENEROSITY = 0.02  # the weight of what comes back, as a share of the 1-norm
+_LESS_GENEROUS = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +56,8 @@ class Round(Solution):
         The dual variables.
     objective : float
         The 1-norm objective ``||coef||_1 + g``.
+    feature_scale : ndarray of shape (p,)
+        The weights v of the round's 2-norm problem, 0 for the columns left out of it.
     certificate : Certificate
         Of the round's 2-norm problem at (coef, intercept).
     l1_certificate : Certificate
@@ -63,6 +68,7 @@ class Round(Solution):
 
     objective: float
     l1_certificate: Certificate
+    feature_scale: np.ndarray
 
     @property
     def n_nonzero(self) -> int:
@@ -144,6 +150,7 @@ class _Walk:
     progress: Callable[[Progress], None] | None
     options: dict[str, Any]
     n_iter: int = 0
+    generosity: float = _GENEROSITY
     began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -152,8 +159,10 @@ class _Walk:
             self.problem = replace(self.problem, X=X.tocsr())
         self.one_norm = replace(self.problem, regulariser="l1", feature_scale=None)
         self.columns = np.arange(self.problem.n_coefs)
+        self.entries = _entries_by_column(self.problem.X)
         self.inner = self.problem
         self.model = Model(np.zeros(0), 0.0, np.zeros(0))
+        self.missed = np.arange(0)
         self.dual: np.ndarray | None = None
 
     def first(self, start: np.ndarray | None) -> Round:
@@ -165,15 +174,25 @@ class _Walk:
 
     def next(self) -> Round:
         """One more round with the weights of the last."""
+        before = self._objective(self.model)
         self._reweight()
         if self._late():
             return self._record(self._certificate(), 0)
         solution = self._solve()
+        if self.missed.size and self._objective(self._found(solution)) > before:
+            # What came back did not pay: without it the objective cannot rise.
+            self.generosity *= _LESS_GENEROUS if self.generosity > self.tol else 0.0
+            self._weigh(np.abs(self.model.coef))
+            solution = self._solve()
         here = self.inner.objective(self.model.coef, self.model.intercept, scores=self.model.scores)
         if solution.certificate.primal > here:  # no better than where the round began
             return self._record(self._certificate(), solution.n_iter)
         self.model = self._found(solution)
         return self._record(solution.certificate, solution.n_iter)
+
+    def _objective(self, model: Model) -> float:
+        """The 1-norm objective."""
+        return self.one_norm.objective(model.coef, model.intercept, scores=model.scores)
 
     def _late(self) -> bool:
         return self.deadline is not None and time.monotonic() >= self.deadline
@@ -217,8 +236,9 @@ class _Walk:
         """The round as it is handed out, with all columns."""
         assert self.dual is not None
         model = self.model
-        coef = np.zeros(self.one_norm.n_coefs)
+        coef, scale = np.zeros((2, self.one_norm.n_coefs))
         coef[self.columns] = model.coef
+        scale[self.columns] = 1.0 if self.inner.feature_scale is None else self.inner.feature_scale
         late = certificate.status is Status.TIME_LIMIT
         l1_certificate = certify(
             self.one_norm, coef, model.intercept, self.dual, tol=self.tol, scores=model.scores,
@@ -227,24 +247,50 @@ class _Walk:
         return Round(
             coef=coef, intercept=model.intercept, dual=self.dual,
             objective=l1_certificate.primal, certificate=certificate,
-            l1_certificate=l1_certificate, n_iter=n_iter,
+            l1_certificate=l1_certificate, n_iter=n_iter, feature_scale=scale,
         )  # fmt: skip
 
     def _reweight(self) -> None:
-        """Drop columns and make the next round's problem."""
+        """Drop columns, take back those that are missed, and make the next round's problem."""
         if self.prune:
-            self.model = prune(self.inner, self.model, tol=self.tol)
-        X, coef = self.inner.X, self.model.coef
-        kept = np.flatnonzero(coef)
-        if 0 < len(kept) < len(coef) and _worth_a_copy(_entries(X, kept), _entries(X, None)):
-            X, coef, self.columns = X[:, kept], coef[kept], self.columns[kept]
-        self.model = self.model._replace(coef=coef)
+            self.model = prune(self.inner, self.model, tol=0.5 * self.tol)
+        weights = np.zeros(self.problem.n_coefs)
+        weights[self.columns] = np.abs(self.model.coef)
+        kept = np.flatnonzero(weights)
+        self.missed = np.arange(0)
+        if self.prune and 0 < kept.size < weights.size and self.generosity > 0:
+            assert self.dual is not None
+            self.missed = take_back(weights, self.one_norm.pull_back(self.dual), self.generosity)
+        self._use(kept, self.missed)
+        self._weigh(weights[self.columns])
+
+    def _weigh(self, weights: np.ndarray) -> None:
+        """The next round's problem on the columns at hand, with these squared weights."""
         self.inner = replace(
             self.problem,
-            X=X,
-            feature_scale=np.sqrt(np.abs(coef)),
+            X=self.inner.X,
+            feature_scale=np.sqrt(weights),
             intercept=self._bias_feature(self.model.intercept),
         )
+
+    def _use(self, kept: np.ndarray, missed: np.ndarray) -> None:
+        """Work on the columns in use: taken out of X where they are few, else on all of X."""
+        columns = np.union1d(kept, missed)
+        X, available = self.inner.X, self.columns
+        if not np.isin(missed, available).all():
+            X, available = self.problem.X, np.arange(self.problem.n_coefs)
+        if 0 < len(columns) < len(available) and self._worth_a_copy(columns, available):
+            X, available = X[:, np.searchsorted(available, columns)], columns
+        coef = np.zeros(self.problem.n_coefs)
+        coef[self.columns] = self.model.coef
+        self.model = self.model._replace(coef=coef[available])
+        self.columns = available
+        self.inner = replace(self.inner, X=X, feature_scale=None)
+
+    def _worth_a_copy(self, columns: np.ndarray, available: np.ndarray) -> bool:
+        """Whether `columns` are so few that they are taken out of X."""
+        kept, entries = (int(self.entries[some].sum()) for some in (columns, available))
+        return _FEW * kept <= entries or (4 * kept <= 3 * entries and kept <= _SMALL)
 
     def _bias_feature(self, intercept: float) -> Any:
         """The constant feature of a regularised bias, re-weighted like the others."""
@@ -254,17 +300,8 @@ class _Walk:
         return None if intercept == 0 else size * float(np.sqrt(abs(intercept / size)))
 
 
-def _worth_a_copy(kept: int, entries: int) -> bool:
-    """Whether the columns in use are so few that they are taken out of X."""
-    return _FEW * kept <= entries or (2 * kept <= entries and kept <= _SMALL)
-
-
-def _entries(X: design.Matrix, columns: np.ndarray | None) -> int:
-    """How many numbers are stored for these columns, or for all."""
-    if not sp.issparse(X):
-        return int(X.shape[0] * (X.shape[1] if columns is None else len(columns)))
-    if columns is None:
-        return int(X.nnz)
-    chosen = np.zeros(X.shape[1], dtype=bool)
-    chosen[columns] = True
-    return int(np.count_nonzero(chosen[X.indices]))
+def _entries_by_column(X: design.Matrix) -> np.ndarray:
+    """How many numbers are stored for each column."""
+    if sp.issparse(X):
+        return np.bincount(X.indices, minlength=X.shape[1])
+    return np.full(X.shape[1], X.shape[0])
