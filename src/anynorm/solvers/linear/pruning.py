@@ -21,6 +21,7 @@ the round minimises, so to take it back pays as long as the weights are small.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -100,7 +101,7 @@ def _drop(
         if low == high:
             break
         ends = np.unique(np.linspace(low, high, _PORTIONS + 1).astype(int))
-        products = _portions(problem.X, [order[a:b] for a, b in zip(ends, ends[1:])], model.coef)
+        products = _portions(problem.X, [order[a:b] for a, b in pairwise(ends)], model.coef)
         tried = scores[:, None] - np.cumsum(products, axis=1)
         losses = np.array([problem.loss_at(row, model.intercept) for row in tried.T])
         objectives = losses + norms[ends[1:]]
