@@ -19,7 +19,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
 from anynorm.certificate import Certificate
-from anynorm.estimators._parameters import intercept_kind
+from anynorm.estimators._parameters import intercept_kind, seed
 from anynorm.estimators._validation import Data
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
@@ -34,34 +34,73 @@ def deadline(time_limit: float | None) -> float | None:
     return None if time_limit is None else time.monotonic() + float(time_limit)
 
 
-def binary_problem(estimator: Any, data: Data, index: int, C: float | None = None) -> Problem:
-    """Binary problem `index` of `data`, with the estimator's C (or another), loss and intercept."""
-    return Problem(
-        y=data.signs(index),
-        C=float(estimator.C if C is None else C),
-        loss=get_loss(estimator.loss),
-        X=data.X,
-        sample_weight=data.weights,
-        intercept=intercept_kind(estimator.fit_intercept, estimator.intercept_scaling),
-    )
-
-
-def one_vs_rest(
+def solve_classes(
+    estimator: Any,
     data: Data,
+    solve: Callable[..., Found],
+    end: float | None,
+    *,
+    report: Callable[[int, Progress], None] | None,
+    **regulariser: Any,
+) -> list[Found]:
+    """Solve the estimator's binary problems with one of the solvers.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its C, loss, intercept, tol, max_iter, random_state, n_jobs and warm start are used.
+    data : Data
+        What was validated.
+    solve : callable
+        ``solve(problem, tol=, max_iter=, deadline=, seed=, start=, progress=)``.
+    end : float or None
+        The deadline.
+    report : callable or None
+        As in `run_all`.
+    **regulariser : dict
+        The pieces of `Problem` that say what is penalised; none for the plain 2-norm.
+    """
+    starts, first = warm_starts(estimator, data), seed(estimator.random_state)
+
+    def run(index: int, progress: Report | None) -> Found:
+        problem = Problem(
+            y=data.signs(index),
+            C=float(estimator.C),
+            loss=get_loss(estimator.loss),
+            X=data.X,
+            sample_weight=data.weights,
+            intercept=intercept_kind(estimator.fit_intercept, estimator.intercept_scaling),
+            **regulariser,
+        )
+        return solve(
+            problem,
+            tol=float(estimator.tol),
+            max_iter=int(estimator.max_iter),
+            deadline=end,
+            seed=first,
+            start=starts[index],
+            progress=progress,
+        )
+
+    return run_all(data.n_problems, run, n_jobs=estimator.n_jobs, report=report)
+
+
+def run_all(
+    count: int,
     solve: Callable[[int, Report | None], Found],
     *,
     n_jobs: int | None,
     report: Callable[[int, Progress], None] | None,
 ) -> list[Found]:
-    """Solve every binary problem of `data`, `n_jobs` at a time.
+    """Solve independent problems, `n_jobs` at a time.
 
     Parameters
     ----------
-    data : Data
-        What was validated.
+    count : int
+        The number of problems.
     solve : callable
-        ``solve(index, progress)`` solves binary problem `index`.  The problems share nothing
-        that changes, so the result does not depend on `n_jobs`.
+        ``solve(index, progress)`` solves problem `index`.  The problems share nothing that
+        changes, so the result does not depend on `n_jobs`.
     n_jobs : int or None
         The number of threads, as in joblib.
     report : callable or None
@@ -72,17 +111,6 @@ def one_vs_rest(
     list
         What `solve` returned, in the order of the problems.
     """
-    return run_all(data.n_problems, solve, n_jobs=n_jobs, report=report)
-
-
-def run_all(
-    count: int,
-    solve: Callable[[int, Report | None], Found],
-    *,
-    n_jobs: int | None,
-    report: Callable[[int, Progress], None] | None,
-) -> list[Found]:
-    """Solve `count` independent problems in threads; see `one_vs_rest`."""
     if count == 1 or effective_n_jobs(n_jobs) == 1:
         return [solve(k, _bound(report, k)) for k in range(count)]
     interrupted = threading.Event()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -70,15 +70,25 @@ def _is_class_weight(value: Any) -> bool:
     return value is None or (isinstance(value, str) and value == "balanced")
 
 
-_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+Rule: TypeAlias = tuple[Callable[[Any], bool], str]
+"""Whether a value can be used, and what it must be, in words."""
+
+
+def one_of(names: Iterable[str]) -> Rule:
+    """The rule for a parameter that is one of some names."""
+    known = tuple(names)
+    return (
+        lambda value: isinstance(value, str) and value in known,
+        f"one of {', '.join(map(repr, known))}",
+    )
+
+
+_RULES: dict[str, Rule] = {
     "C": (
         _is_positive,
         "a positive, finite number (the larger, the closer the fit to the training data)",
     ),
-    "loss": (
-        lambda value: isinstance(value, str) and value in LOSSES,
-        f"one of {', '.join(repr(name) for name in LOSSES)}",
-    ),
+    "loss": one_of(LOSSES),
     "estimator": (
         lambda value: hasattr(value, "fit") and not isinstance(value, type),
         "an estimator, e.g. sklearn.linear_model.LogisticRegression()",
@@ -93,16 +103,17 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: value is None or isinstance(value, str) or callable(value),
         "None (accuracy), the name of a scorer or a callable (estimator, X, y)",
     ),
-    "rule": (
-        lambda value: isinstance(value, str) and value in ("best", "paper", "one_se"),
-        "one of 'best', 'paper', 'one_se'",
-    ),
+    "rule": one_of(("best", "paper", "one_se")),
     "max_rounds": (_is_count, "an integer of at least 1"),
     "n_rounds": (
         _is_count,
         "an integer of at least 1 (1 is the plain 2-norm solution)",
     ),
     "prune": (_is_bool, "True or False"),
+    "penalty_weights": (
+        lambda value: True,  # `validate_penalties` knows how many there must be
+        "None or an array of numbers of at least 0, one per feature",
+    ),
     "fit_intercept": (_is_bool, "True or False"),
     "intercept_scaling": (
         _is_positive_or_none,
@@ -135,10 +146,14 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-def check_parameters(estimator: Any) -> None:
-    """Raise a ValueError that names the first parameter of `estimator` that cannot be used."""
+def check_parameters(estimator: Any, **special: Rule) -> None:
+    """Raise a ValueError that names the first parameter of `estimator` that cannot be used.
+
+    `special` has the rules of parameters that allow other values than in other estimators.
+    """
+    rules = _RULES | special
     for name, value in estimator.get_params(deep=False).items():
-        allowed, description = _RULES[name]
+        allowed, description = rules[name]
         if not allowed(value):
             raise ValueError(f"{name} must be {description}; got {reprlib.repr(value)}.")
 

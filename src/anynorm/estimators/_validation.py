@@ -109,6 +109,35 @@ def validate_features(estimator: Any, X: Any) -> Matrix:
     return X
 
 
+def validate_penalties(penalty_weights: Any, data: Data) -> np.ndarray | None:
+    """Check the weights of the features' penalties: one per column of X, at least 0, perhaps inf.
+
+    Returns float64, or None where there are none.
+    """
+    if penalty_weights is None:
+        return None
+    if sp.issparse(penalty_weights) or np.asarray(penalty_weights).dtype.kind not in "biufO":
+        raise ValueError("penalty_weights must be a 1-D array of numbers, one per column of X.")
+    try:
+        weights = np.array(penalty_weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"penalty_weights must hold numbers, one per column ({error}).") from None
+    if weights.shape != data.X.shape[1:]:
+        raise ValueError(
+            f"penalty_weights has shape {weights.shape} but X has {data.X.shape[1]} columns; give "
+            "one weight per column, in a 1-D array."
+        )
+    unusable = ~(weights >= 0)
+    if unusable.any():
+        j = int(unusable.argmax())
+        name = j if data.feature_names is None else repr(str(data.feature_names[j]))
+        raise ValueError(
+            f"penalty_weights must be at least 0; column {name} has {weights[j]:g}. 0 leaves a "
+            "feature without a penalty, infinity leaves it out."
+        )
+    return weights
+
+
 def _usable_matrix(estimator: Any, X: Any, *, reset: bool) -> Matrix:
     try:
         if isinstance(X, list | tuple):

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
 from typing import Any, Self
 
-import numpy as np
-
-from anynorm.estimators._fitting import (
-    Report,
-    binary_problem,
-    deadline,
-    one_vs_rest,
-    printer,
-    store_linear,
-    warm_starts,
-)
+from anynorm.estimators._fitting import deadline, printer, solve_classes, store_linear
 from anynorm.estimators._linear_model import LinearClassifier
-from anynorm.estimators._parameters import check_parameters, seed
-from anynorm.estimators._validation import Data, validate
-from anynorm.solution import Solution
+from anynorm.estimators._parameters import check_parameters
+from anynorm.estimators._validation import validate
 
 
 class LinearSVC(LinearClassifier):
@@ -179,28 +166,7 @@ class LinearSVC(LinearClassifier):
         check_parameters(self)
         end = deadline(self.time_limit)
         data = validate(self, X, y, sample_weight)
-        solve = partial(self._solve, data, warm_starts(self, data), seed(self.random_state), end)
-        solutions = one_vs_rest(data, solve, n_jobs=self.n_jobs, report=printer(self, data))
-        return store_linear(self, data, solutions)
-
-    def _solve(
-        self,
-        data: Data,
-        starts: Sequence[np.ndarray | None],
-        random_seed: int,
-        end: float | None,
-        index: int,
-        progress: Report | None,
-    ) -> Solution:
-        """Solve binary problem `index`."""
         from anynorm.solvers.linear import solve_linear  # Numba: for those who fit, not predict
 
-        return solve_linear(
-            binary_problem(self, data, index),
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-            deadline=end,
-            seed=random_seed,
-            start=starts[index],
-            progress=progress,
-        )
+        solutions = solve_classes(self, data, solve_linear, end, report=printer(self, data))
+        return store_linear(self, data, solutions)

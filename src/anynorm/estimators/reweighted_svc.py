@@ -11,17 +11,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.certificate import Certificate
-from anynorm.estimators._fitting import (
-    Report,
-    binary_problem,
-    deadline,
-    one_vs_rest,
-    printer,
-    store_linear,
-    warm_starts,
-)
+from anynorm.estimators._fitting import deadline, printer, solve_classes, store_linear
 from anynorm.estimators._linear_model import LinearClassifier, labels_of, linear_scores
-from anynorm.estimators._parameters import check_parameters, seed
+from anynorm.estimators._parameters import check_parameters
 from anynorm.estimators._validation import Data, validate, validate_features
 from anynorm.solution import Progress
 
@@ -235,32 +227,10 @@ class ReweightedSVC(LinearClassifier):
         self, data: Data, end: float | None, report: Callable[[int, Progress], None] | None
     ) -> list[list[Round]]:
         """The rounds of every binary problem."""
-        solve = partial(self._walk, data, warm_starts(self, data), seed(self.random_state), end)
-        return one_vs_rest(data, solve, n_jobs=self.n_jobs, report=report)
-
-    def _walk(
-        self,
-        data: Data,
-        starts: Sequence[np.ndarray | None],
-        random_seed: int,
-        end: float | None,
-        index: int,
-        progress: Report | None,
-    ) -> list[Round]:
-        """All rounds of binary problem `index`."""
         from anynorm.solvers.linear import walk  # Numba: for those who fit, not predict
 
-        return walk(
-            binary_problem(self, data, index),
-            n_rounds=int(self.n_rounds),
-            prune=bool(self.prune),
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-            deadline=end,
-            seed=random_seed,
-            start=starts[index],
-            progress=progress,
-        )
+        solve = partial(walk, n_rounds=int(self.n_rounds), prune=bool(self.prune))
+        return solve_classes(self, data, solve, end, report=report)
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Score the rows of X after each round.
