@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from anynorm import datasets, losses, norms, plotting
+    from anynorm.dictionaries import KernelDictionary, PolynomialDictionary
     from anynorm.estimators.linear_svc import LinearSVC
     from anynorm.estimators.reweighted_any import Reweighted
     from anynorm.estimators.reweighted_svc import ReweightedSVC
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "KernelDictionary",
     "LinearSVC",
+    "PolynomialDictionary",
     "Reweighted",
     "ReweightedSVC",
     "ReweightedSVCCV",
@@ -39,7 +42,9 @@ __all__ = [
 
 _SUBMODULES = frozenset({"datasets", "losses", "norms", "plotting"})
 _HOME = {
+    "KernelDictionary": "anynorm.dictionaries",
     "LinearSVC": "anynorm.estimators.linear_svc",
+    "PolynomialDictionary": "anynorm.dictionaries",
     "Reweighted": "anynorm.estimators.reweighted_any",
     "ReweightedSVC": "anynorm.estimators.reweighted_svc",
     "ReweightedSVCCV": "anynorm.estimators.reweighted_svc_cv",

@@ -26,6 +26,8 @@ from numpy.typing import DTypeLike
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch, check_random_state
 
+from anynorm.dictionaries import degree_two
+
 __all__ = ["load_dataset", "make_relevant", "make_skin", "make_two_gaussians"]
 
 RandomState = int | np.random.RandomState | None
@@ -115,7 +117,7 @@ def make_skin(
     radius = np.sqrt(-2 * np.log(rng.uniform(math.exp(-4), math.exp(-2.25), skin.sum())))
     angle = rng.uniform(0, 2 * math.pi, skin.sum())
     inputs[skin, :2] = (radius * np.array([np.cos(angle), np.sin(angle)])).T
-    X = _degree_two(inputs) if dictionary else inputs
+    X = degree_two(inputs) if dictionary else inputs
     return _shuffled(X, y, rng)
 
 
@@ -341,13 +343,6 @@ def _shuffled(
 ) -> tuple[np.ndarray, np.ndarray]:
     order = rng.permutation(len(y))
     return X[order], y[order]
-
-
-def _degree_two(inputs: np.ndarray) -> np.ndarray:
-    """Basis functions whose inner product is ``(1 + x'z)**2 - 1``."""
-    left, right = np.triu_indices(inputs.shape[1], k=1)
-    products = inputs[:, left] * inputs[:, right]
-    return np.hstack([math.sqrt(2) * inputs, math.sqrt(2) * products, inputs**2])
 
 
 def _data_folder() -> pathlib.Path | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import reprlib
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias
@@ -52,6 +53,14 @@ def _is_grid(value: Any) -> bool:
     except TypeError:
         return False
     return not isinstance(value, str) and bool(values) and all(map(_is_positive, values))
+
+
+def _is_finite(value: Any) -> bool:
+    return _is_real(value) and abs(value) <= sys.float_info.max
+
+
+def _is_count_or_share(value: Any) -> bool:
+    return _is_count(value) or (isinstance(value, float | np.floating) and 0 < float(value) <= 1)
 
 
 def _is_bool(value: Any) -> bool:
@@ -109,6 +118,23 @@ _RULES: dict[str, Rule] = {
         _is_count,
         "an integer of at least 1 (1 is the plain 2-norm solution)",
     ),
+    "n_components": (
+        lambda value: value is None or _is_count_or_share(value),
+        "None (all rows), an integer of at least 1 or a share, a float in (0, 1]",
+    ),
+    "gamma": (
+        lambda value: (
+            value in ("scale", "auto")
+            if isinstance(value, str)
+            else _is_finite(value) and value >= 0
+        ),
+        "'scale', 'auto' or a finite number of at least 0",
+    ),
+    "degree": (
+        lambda value: _is_finite(value) and value >= 0,
+        "a finite number of at least 0",
+    ),
+    "coef0": (_is_finite, "a finite number"),
     "prune": (_is_bool, "True or False"),
     "penalty_weights": (
         lambda value: True,  # `validate_penalties` knows how many there must be
