@@ -34,6 +34,19 @@ def deadline(time_limit: float | None) -> float | None:
     return None if time_limit is None else time.monotonic() + float(time_limit)
 
 
+def binary_problem(estimator: Any, data: Data, index: int, **regulariser: Any) -> Problem:
+    """Binary problem `index` of `data`, with the estimator's C, loss and intercept."""
+    return Problem(
+        y=data.signs(index),
+        C=float(estimator.C),
+        loss=get_loss(estimator.loss),
+        X=data.X,
+        sample_weight=data.weights,
+        intercept=intercept_kind(estimator.fit_intercept, estimator.intercept_scaling),
+        **regulariser,
+    )
+
+
 def solve_classes(
     estimator: Any,
     data: Data,
@@ -63,17 +76,8 @@ def solve_classes(
     starts, first = warm_starts(estimator, data), seed(estimator.random_state)
 
     def run(index: int, progress: Report | None) -> Found:
-        problem = Problem(
-            y=data.signs(index),
-            C=float(estimator.C),
-            loss=get_loss(estimator.loss),
-            X=data.X,
-            sample_weight=data.weights,
-            intercept=intercept_kind(estimator.fit_intercept, estimator.intercept_scaling),
-            **regulariser,
-        )
         return solve(
-            problem,
+            binary_problem(estimator, data, index, **regulariser),
             tol=float(estimator.tol),
             max_iter=int(estimator.max_iter),
             deadline=end,

@@ -75,6 +75,13 @@ class Data:
 def validate(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Data:
     """Check what was given to `fit`; the estimator itself is not touched."""
     X, names = validate_matrix(estimator, X)
+    return labelled(estimator, X, y, sample_weight, names)
+
+
+def labelled(
+    estimator: Any, X: Matrix, y: Any, sample_weight: Any, names: np.ndarray | None = None
+) -> Data:
+    """The same for an X that is known to be usable, such as rows of one that was checked."""
     labels, codes = _encode(_usable_labels(estimator, y, X.shape[0]))
     weights = _usable_weights(sample_weight, X.shape[0])
     weights = _with_class_weight(estimator.class_weight, labels, codes, weights)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,12 +13,16 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d
 
+from anynorm.certificate import Certificate
 from anynorm.design import Matrix
-from anynorm.estimators._fitting import Report, deadline, run_all
+from anynorm.estimators._fitting import Report, binary_problem, deadline, run_all
 from anynorm.estimators._linear_model import labels_of, linear_scores
-from anynorm.estimators._parameters import check_parameters
-from anynorm.estimators._validation import validate
-from anynorm.estimators.reweighted_svc import ReweightedSVC, WalkRecord, record_of, store_walks
+from anynorm.estimators._parameters import check_parameters, seed
+from anynorm.estimators._validation import labelled, validate
+from anynorm.estimators.reweighted_svc import ReweightedSVC, store_walks
+
+if TYPE_CHECKING:
+    from anynorm.solvers.linear import Round
 
 
 class ReweightedSVCCV(ReweightedSVC):
@@ -167,16 +170,20 @@ class ReweightedSVCCV(ReweightedSVC):
         ValueError
             Where a parameter or the data cannot be used; the message says which and what to do.
         """
+        from anynorm.solvers.linear import shared_over_C  # Numba: for those who fit, not predict
+
         check_parameters(self)
         end = deadline(self.time_limit)
         grid = _grid(self.Cs)
-        for C in (grid[-1], grid[0]):
-            data = validate(self._model(C, 1), X, y, sample_weight)
+        data = validate(self._model(grid[-1], 1), X, y, sample_weight)
+        model = self._model(grid[0], 1)
+        data = labelled(model, data.X, y, sample_weight, data.feature_names)
+        shared = shared_over_C(binary_problem(model, data, 0), float(self.tol))
         weights = None
         if sample_weight is not None:
             weights = np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), len(data.codes))
         rows = data.X.tocsr() if sp.issparse(data.X) else data.X
-        table = _Table(self, grid, rows, column_or_1d(y), weights, end)
+        table = _Table(self, grid, rows, column_or_1d(y), weights, end, shared)
         table.fill(check_cv(self.cv, table.y, classifier=True), groups)
         chosen, rounds = choose(self.rule, table.scores, table.features)
         model = self._model(grid[chosen], rounds + 1)
@@ -242,40 +249,84 @@ class _Table:
     y: np.ndarray
     weights: np.ndarray | None
     end: float | None
+    shared: bool  # whether the walks of a fold are best done one C after the other
 
     def fill(self, splitter: Any, groups: Any) -> None:
         """Walk in every fold with every C."""
-        folds = list(splitter.split(np.zeros(len(self.y)), self.y, groups))
+        self.folds = list(splitter.split(np.zeros(len(self.y)), self.y, groups))
         scoring = self.estimator.scoring
         self.scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
-        shape = (len(self.grid), int(self.estimator.max_rounds), len(folds))
+        shape = (len(self.grid), int(self.estimator.max_rounds), len(self.folds))
         self.scores, self.features, self.gaps = np.empty(shape), np.empty(shape), np.empty(shape)
         self.seconds = np.empty((shape[0], shape[2]))
+        chains = np.split(np.arange(shape[0]), [] if self.shared else np.arange(1, shape[0]))
 
         def solve(task: int, progress: Report | None) -> None:
-            self._cell(*divmod(task, len(self.grid)), folds, progress)
+            fold, chain = divmod(task, len(chains))
+            self._walk(fold, chains[chain], progress)
 
-        run_all(len(folds) * len(self.grid), solve, n_jobs=self.estimator.n_jobs, report=None)
+        run_all(shape[2] * len(chains), solve, n_jobs=self.estimator.n_jobs, report=None)
 
-    def _cell(self, fold: int, c: int, folds: Sequence[Any], progress: Report | None) -> None:
-        """One walk: fold `fold` left out, the C in place `c`."""
+    def _walk(self, fold: int, places: np.ndarray, progress: Report | None) -> None:
+        """The walks of one fold for the Cs in these places."""
+        from anynorm.solvers.linear import walk_over_C
+
         began = time.perf_counter()
-        train, test = folds[fold]
-        model = self.estimator._model(self.grid[c], int(self.estimator.max_rounds))
-        data = validate(model, self.X[train], self.y[train], self._weights(train))
-        report = None if progress is None else (lambda index, state: progress(state))
-        walks = model._walks(data, self.end, report)
+        train, test = self.folds[fold]
+        model = self.estimator._model(self.grid[places[0]], int(self.estimator.max_rounds))
+        data = labelled(model, self.X[train], self.y[train], self._weights(train))
         held_out = self.X[test]
-        for number, rounds in enumerate(zip(*walks, strict=True)):
-            record = record_of(rounds)
-            self.scores[c, number, fold] = self._score(record, data.classes, held_out, test)
-            self.features[c, number, fold] = record.n_nonzero
-            self.gaps[c, number, fold] = record.certificate.gap
-        self.seconds[c, fold] = time.perf_counter() - began
+        walks = walk_over_C(
+            [binary_problem(model, data, index) for index in range(data.n_problems)],
+            self.grid[places].tolist(),
+            n_rounds=int(model.n_rounds),
+            prune=bool(model.prune),
+            tol=float(model.tol),
+            max_iter=int(model.max_iter),
+            deadline=self.end,
+            seed=seed(model.random_state),
+            progress=progress,
+        )
+        last: list[list[Round]] = []
+        for c, found in zip(places, walks, strict=True):
+            if last and all(_same(*walks) for walks in zip(last, found, strict=True)):
+                self.scores[c, :, fold] = self.scores[c - 1, :, fold]
+                self.features[c, :, fold] = self.features[c - 1, :, fold]
+            else:
+                self._enter(fold, c, found, data.classes, held_out)
+            self.gaps[c, :, fold] = [
+                Certificate.combine([part.certificate for part in parts]).gap
+                for parts in zip(*found, strict=True)
+            ]
+            self.seconds[c, fold] = time.perf_counter() - began
+            self._print(fold, c)
+            last, began = found, time.perf_counter()
+
+    def _enter(
+        self, fold: int, c: int, walks: list[list[Round]], classes: np.ndarray, X: Matrix
+    ) -> None:
+        """Score the rounds of a fold and a C on the rows that were left out."""
+        coefs = np.array([[part.coef for part in rounds] for rounds in walks]).swapaxes(0, 1)
+        intercepts = np.array([[part.intercept for part in rounds] for rounds in walks]).T
+        self.features[c, :, fold] = np.count_nonzero(coefs.any(axis=1), axis=1)
+        test = self.folds[fold][1]
+        if self.scorer is not None:
+            for number, (coef, intercept) in enumerate(zip(coefs, intercepts, strict=True)):
+                score = self._score(coef, intercept, classes, X, test)
+                self.scores[c, number, fold] = score
+            return
+        scores = linear_scores(X, coefs.reshape(-1, X.shape[1]), intercepts.ravel())
+        scores = scores.reshape(len(test), *intercepts.shape)
+        scores = scores[:, :, 0] if len(walks) == 1 else scores
+        labels = [labels_of(scores[:, number], classes) for number in range(len(coefs))]
+        right = np.stack(labels, axis=1) == self.y[test][:, None]
+        self.scores[c, :, fold] = np.average(right, axis=0, weights=self._weights(test))
+
+    def _print(self, fold: int, c: int) -> None:
         if self.estimator.verbose:
             best = int(np.argmax(self.scores[c, :, fold]))
             print(
-                f"{type(self.estimator).__name__}: fold {fold + 1} of {len(folds)}, "
+                f"{type(self.estimator).__name__}: fold {fold + 1} of {len(self.folds)}, "
                 f"C={self.grid[c]:g}: score {self.scores[c, best, fold]:.4g} in round {best + 1}, "
                 f"{self.seconds[c, fold]:.2f} s",
                 flush=True,
@@ -284,14 +335,19 @@ class _Table:
     def _weights(self, rows: np.ndarray) -> np.ndarray | None:
         return None if self.weights is None else self.weights[rows]
 
-    def _score(self, record: WalkRecord, classes: np.ndarray, X: Matrix, test: np.ndarray) -> float:
+    def _score(
+        self,
+        coef: np.ndarray,
+        intercept: np.ndarray,
+        classes: np.ndarray,
+        X: Matrix,
+        test: np.ndarray,
+    ) -> float:
+        """What the scorer makes of one round."""
         weights = self._weights(test)
-        if self.scorer is None:
-            predicted = labels_of(linear_scores(X, record.coef, record.intercept), classes)
-            return float(np.average(predicted == self.y[test], weights=weights))
         given = {} if weights is None else {"sample_weight": weights}
         stage = ReweightedSVC()  # the round as a fitted classifier
-        stage.coef_, stage.intercept_, stage.classes_ = record.coef, record.intercept, classes
+        stage.coef_, stage.intercept_, stage.classes_ = coef, intercept, classes
         stage.n_features_in_ = X.shape[1]
         return float(self.scorer(stage, X, self.y[test], **given))
 
@@ -314,3 +370,8 @@ class _Table:
             "max_gap": self.gaps.reshape(-1, n_folds).max(axis=1),
             "mean_fit_time": np.repeat(self.seconds.mean(axis=1), n_rounds),
         }
+
+
+def _same(one: list[Round], other: list[Round]) -> bool:
+    """Whether two walks are the same model by model, because one C's rounds are another's too."""
+    return all(a.coef is b.coef for a, b in zip(one, other, strict=True))

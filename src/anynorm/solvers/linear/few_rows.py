@@ -2,32 +2,36 @@
 
         minimise_beta   1/2 beta'H beta - y'beta, l <= beta <= u,  sum(beta) = 0 for a free bias
 
-with beta = y a and H = A A' + shift (+ s^2 for a regularised bias), an n x n matrix that is small
-here.  Pairs of variables are moved by second-order selection (Fan, Chen and Lin 2005), single ones
-where the bias is not free; w = V^2 X'beta and the certificate come from X itself.  Where the gap
-is not reached in a few passes, the caller's other methods go on from the dual point found.
+with beta = y a and H = X V^2 X' + shift (+ s^2 for a regularised bias), an n x n matrix that is
+small here.  Pairs of variables are moved by second-order selection (Fan, Chen and Lin 2005), single
+ones where the bias is not free.
 """
 
 from __future__ import annotations
 
+import math
 import time
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import scipy.linalg.blas
 import scipy.sparse as sp
 
 from anynorm import design
-from anynorm.certificate import certify, optimal_bias, relative_gap
+from anynorm.bias import optimal_bias
 from anynorm.problem import Problem
-from anynorm.solution import Solution
 from anynorm.solvers.linear.box import box_of
-from anynorm.solvers.linear.features import DenseFeatures
 
 _MOST_ROWS = 500
 _COLUMNS_PER_ROW = 4
 _LOSSES = ("hinge", "absolute", "squared_hinge")
 _SMALLEST_TOL = 1e-8
 _PASSES = 200
-_ROUNDING = 1e-13
+_STEPS_PER_CALL = 20_000  # below 0.2 s, so that Ctrl-C is heard
+_BLOCK_ENTRIES = 1 << 15
+_REACH = 0.03
+_MOST_CHOSEN = 0.8
 
 
 def few_rows_suit(problem: Problem, tol: float) -> bool:
@@ -37,71 +41,175 @@ def few_rows_suit(problem: Problem, tol: float) -> bool:
     return few and problem.loss.name in _LOSSES and tol >= _SMALLEST_TOL
 
 
-def solve_few_rows(
-    problem: Problem,
-    *,
-    tol: float,
-    max_iter: int,
-    deadline: float | None,
-    start: np.ndarray | None,
-) -> Solution:
-    """The solution with its certificate, which may miss `tol`; n steps count as an iteration."""
-    from anynorm.solvers.linear.pair_kernels import move_pairs, move_singles
+class FewRows:
+    """Dense X with its columns one after the other in memory: ``columns[j]`` is column j.
 
-    n, y = problem.n_rows, problem.y
-    features = DenseFeatures(problem.X, problem.feature_scale)
-    weights = problem.sample_weight
-    box = box_of(problem.loss, problem.C * (np.ones(n) if weights is None else weights))
-    scaled = features.to_coef(np.asarray(problem.X, dtype=np.float64))
-    matrix = scaled @ scaled.T + np.diag(box.shift) + problem.bias_feature**2
-    lower = np.where(y > 0, box.lower, -box.upper)
-    upper = np.where(y > 0, box.upper, -box.lower)
-    dual = np.zeros(n) if start is None else start
-    beta = np.clip(y * dual, lower, upper)
-    if problem.free_bias:
-        beta = _balanced(beta)
-    gradient = matrix @ beta - y
-    move = move_pairs if problem.free_bias else move_singles
-    accuracy, steps, most = tol, 0, min(_PASSES, max_iter) * n
-    while True:
-        steps += move(matrix, lower, upper, beta, gradient, accuracy, max(most - steps, 1))
-        gap = _gap(problem, box.shift, gradient, beta)
-        late = deadline is not None and time.monotonic() >= deadline
-        if gap <= 0.5 * tol or steps >= most or late or accuracy < _ROUNDING:
-            break
-        accuracy *= min(0.1, 0.2 * tol / gap)
-    return _certified(problem, features, y * beta, tol, -(-steps // n))
+    What all problems on the same rows share, whatever their labels, weights and C; they must be
+    solved one after the other.
+    """
+
+    def __init__(self, X: design.Matrix) -> None:
+        from anynorm.solvers.linear.pair_kernels import transpose
+
+        self.columns = np.asarray(X.T, dtype=np.float64)
+        if not self.columns.flags.c_contiguous:
+            self.columns = np.empty(X.shape[::-1])
+            transpose(X, self.columns)
+        self._space = np.empty((0, X.shape[0]))
+
+    @cached_property
+    def gram(self) -> np.ndarray:
+        """X X'."""
+        return weighted_gram(self.columns, None)
+
+    @cached_property
+    def longest(self) -> float:
+        """The largest 2-norm of a column."""
+        return math.sqrt(float(np.einsum("ij,ij->i", self.columns, self.columns).max(initial=0.0)))
+
+    def take(self, places: np.ndarray) -> np.ndarray:
+        """The columns in these places, until the next call: memory is used again."""
+        if len(self._space) < len(places):
+            self._space = np.empty((len(places), self.columns.shape[1]))
+        out = self._space[: len(places)]
+        return np.take(self.columns, places, axis=0, out=out, mode="clip")
 
 
-def _gap(problem: Problem, shift: np.ndarray, gradient: np.ndarray, beta: np.ndarray) -> float:
-    """The relative gap as the n x n matrix has it; a regularised bias is part of the scores."""
-    y, dual = problem.y, problem.y * beta
-    scores = gradient + y - shift * beta
-    bias = 0.0
-    if problem.free_bias:
-        bias = optimal_bias(problem.loss, scores, y, problem.C, problem.sample_weight)
-    square = float(beta @ scores)
-    primal = 0.5 * square + problem.loss_at(scores, bias)
-    gain = problem.loss.dual_gain(dual, problem.C, problem.sample_weight)
-    return relative_gap(primal, gain - 0.5 * square, problem.zero_primal())
+def weighted_gram(
+    columns: np.ndarray, weights: np.ndarray | None, rows: np.ndarray | None = None
+) -> np.ndarray:
+    """``sum_j weights_j x_j x_j'`` for the columns x_j of X, or for some rows of them."""
+    from anynorm.solvers.linear.pair_kernels import mirror, scale_columns
+
+    n = columns.shape[1] if rows is None else len(rows)
+    out = np.zeros((n, n), order="F")
+    step = max(1, min(_BLOCK_ENTRIES // max(1, n), len(columns)))
+    root = np.ones(len(columns)) if weights is None else np.sqrt(weights)
+    chosen = np.arange(n) if rows is None else rows
+    scaled = np.empty((step, n))
+    for start in range(0, len(columns), step):
+        block = scaled[: min(step, len(columns) - start)]
+        scale_columns(columns[start : start + step], root[start : start + step], chosen, block)
+        out = scipy.linalg.blas.dsyrk(1.0, block.T, beta=1.0, c=out, lower=1, overwrite_c=1)
+    mirror(out)
+    return np.asarray(out)
 
 
-def _balanced(beta: np.ndarray) -> np.ndarray:
+@dataclass(frozen=True)
+class RowsDual:
+    """The dual over the rows: its bounds, and the bias and the loss of a model without columns."""
+
+    y: np.ndarray
+    box: tuple[np.ndarray, np.ndarray, np.ndarray]
+    free: bool
+    empty_bias: float
+    empty: float
+
+    @classmethod
+    def of(cls, problem: Problem) -> RowsDual:
+        """The dual for the problem's loss, C and weights."""
+        y, weights = problem.y, problem.sample_weight
+        box = box_of(problem.loss, problem.C * (np.ones(len(y)) if weights is None else weights))
+        lower = np.where(y > 0, box.lower, -box.upper)
+        upper = np.where(y > 0, box.upper, -box.lower)
+        nothing, bias = np.zeros(len(y)), 0.0
+        if problem.free_bias:
+            bias = optimal_bias(problem.loss, nothing, y, problem.C, weights)
+        empty = problem.loss_at(nothing, bias)
+        return cls(y, (lower, upper, box.shift), problem.free_bias, bias, empty)
+
+    def allowed(self, beta: np.ndarray) -> np.ndarray:
+        """Beta brought into the box, and balanced where the bias is free."""
+        beta = np.minimum(np.maximum(beta, self.box[0]), self.box[1])
+        return balanced(beta) if self.free else beta
+
+    def best_scale(self, beta: np.ndarray, scores: np.ndarray) -> float:
+        """The t >= 1 for which t * beta is best, within the box: weights change the scale of K."""
+        lower, upper, shift = self.box
+        bend = float(beta @ scores) + float(shift @ beta**2)
+        t = float(self.y @ beta) / bend if bend > 0 else 1.0
+        used = beta != 0
+        if not used.any() or not t > 1:
+            return 1.0
+        room = np.where(beta > 0, upper, lower)[used] / beta[used]
+        return max(1.0, min(t, float(room.min())))
+
+    def gain(self, beta: np.ndarray) -> float:
+        """The loss's part of the dual objective."""
+        return float(self.y @ beta) - 0.5 * float(self.box[2] @ beta**2)
+
+    def margin(self, beta: np.ndarray, scores: np.ndarray, bias: float) -> tuple[float, float]:
+        """The least margin for the best bias, and that bias; 0 unless a hinge touches no bound."""
+        from anynorm.solvers.linear.pair_kernels import least_margin, touches_bound
+
+        if touches_bound(self.box, beta):
+            return 0.0, bias
+        room = self.box[1] - self.box[0]
+        if self.free:
+            return least_margin(scores, self.y, room, True)
+        return least_margin(scores + bias, self.y, room, False)[0], bias
+
+    def rows_to_move(self, beta: np.ndarray, scores: np.ndarray) -> np.ndarray | None:
+        """The rows whose variables are likely to change, None for all.
+
+        Those between their bounds, and those at a bound that have a margin near 1 or on the wrong
+        side of it.
+        """
+        from anynorm.solvers.linear.pair_kernels import may_move
+
+        chosen = np.flatnonzero(may_move(self.y, self.box, self.free, beta, scores, _REACH))
+        return chosen if 0 < len(chosen) < _MOST_CHOSEN * len(beta) else None
+
+    def solve(
+        self,
+        matrix: np.ndarray,
+        rows: np.ndarray | None,
+        beta: np.ndarray,
+        scores: np.ndarray,
+        *,
+        tol: float,
+        max_iter: int,
+        deadline: float | None,
+    ) -> tuple[np.ndarray, int]:
+        """Beta at a gap of about `tol`, if a few passes reach it; n steps count as an iteration.
+
+        `matrix` is K for the rows whose variables move, with the square of the bias feature, and is
+        changed; `scores` is K beta for all rows.
+        """
+        from anynorm.solvers.linear.pair_kernels import settle
+
+        n, y, box = len(beta), self.y, self.box
+        value = self.gain(beta) - 0.5 * float(beta @ scores)
+        beta, whole = beta.copy(), beta
+        if rows is not None:
+            y, box, beta, scores = (
+                y[rows],
+                tuple(part[rows] for part in box),
+                beta[rows],
+                scores[rows],
+            )
+        matrix.flat[:: len(y) + 1] += box[2]
+        gradient = scores - y + box[2] * beta
+        accuracy, steps, most = tol, 0, min(_PASSES, max_iter) * n
+        while True:
+            share = min(most - steps, _STEPS_PER_CALL)
+            made, gap, accuracy, value = settle(
+                matrix, y, box, self.free, beta, gradient, value, self.empty, tol, accuracy,
+                share,
+            )  # fmt: skip
+            steps += made
+            late = deadline is not None and time.monotonic() >= deadline
+            if gap <= tol or steps >= most or late or made < share:
+                break
+        if rows is not None:
+            part, beta = beta, whole.copy()
+            beta[rows] = part
+        return beta, max(1, -(-steps // n))
+
+
+def balanced(beta: np.ndarray) -> np.ndarray:
     """Beta with the heavier sign scaled down until the sum is zero."""
-    up, down = beta[beta > 0].sum(), -beta[beta < 0].sum()
+    up, down = float(beta[beta > 0].sum()), -float(beta[beta < 0].sum())
     if up > down:
         return np.where(beta > 0, beta * (down / up), beta)
     return np.where(beta < 0, beta * (up / down), beta) if down > up else beta
-
-
-def _certified(
-    problem: Problem, features: DenseFeatures, dual: np.ndarray, tol: float, n_iter: int
-) -> Solution:
-    coef = features.to_coef(features.adjoint(problem.y * dual))
-    scores = design.matvec(problem.X, coef)
-    if problem.free_bias:
-        bias = optimal_bias(problem.loss, scores, problem.y, problem.C, problem.sample_weight)
-    else:
-        bias = problem.bias_feature**2 * float(problem.y @ dual)
-    certificate = certify(problem, coef, bias, dual, tol=tol, scores=scores)
-    return Solution(dual, certificate, max(1, n_iter), coef, bias)

@@ -31,6 +31,8 @@ from anynorm import design
 from anynorm.certificate import optimal_bias
 from anynorm.problem import Problem
 
+GENEROSITY = 0.02  # the weight of what comes back, as a share of the 1-norm
+_LESS_GENEROUS = 0.1
 _GAIN_SHARE = 0.3
 _PORTIONS = 16
 _PASSES = 2
@@ -62,9 +64,8 @@ def prune(problem: Problem, model: Model, *, tol: float) -> Model:
     loss, empty = problem.loss_at(model.scores, model.intercept), problem.loss_at(nothing, bias)
     if empty <= loss:
         return Model(np.zeros(len(sizes)), bias, nothing)
-    fading = np.flatnonzero((sizes > 0) & (sizes < (1.0 if v is None else v**2)))
-    order = fading[np.argsort(sizes[fading], kind="stable")]
-    allowance = _Allowance(tol * (sizes.sum() + loss), loss + _GAIN_SHARE * (empty - loss))
+    order = fading(sizes, None if v is None else v**2)
+    allowance = Allowance.of(sizes, loss, empty, tol)
     count, scores = _drop(problem, model, order, loss, allowance)
     if count == 0:
         return model
@@ -73,11 +74,28 @@ def prune(problem: Problem, model: Model, *, tol: float) -> Model:
     return Model(coef, _fit_bias(problem, scores, model.intercept), scores)
 
 
-class _Allowance(NamedTuple):
-    """How far the objective may be above its least, and the most that the loss may be."""
+class Allowance(NamedTuple):
+    """How far the objective may be above its least, and how bad the fit may be.
+
+    The latter is the most that the loss may be or, where slack is then removed by scaling up, the
+    least that a margin may be.
+    """
 
     rise: float
     loss: float
+    margin: float
+
+    @classmethod
+    def of(cls, sizes: np.ndarray, loss: float, empty: float, tol: float) -> Allowance:
+        """For coefficients of these sizes; `empty` is the loss of none at all."""
+        most = loss + _GAIN_SHARE * (empty - loss)
+        return cls(tol * (float(sizes.sum()) + loss), most, 1.0 - _GAIN_SHARE)
+
+
+def fading(sizes: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """The columns that fade, the smallest first; `weights` are v^2, None for 1."""
+    places = np.flatnonzero((sizes > 0) & (sizes < (1.0 if weights is None else weights)))
+    return places[np.argsort(sizes[places])]
 
 
 def _fit_bias(problem: Problem, scores: np.ndarray, intercept: float) -> float:
@@ -88,7 +106,7 @@ def _fit_bias(problem: Problem, scores: np.ndarray, intercept: float) -> float:
 
 
 def _drop(
-    problem: Problem, model: Model, order: np.ndarray, loss: float, allowance: _Allowance
+    problem: Problem, model: Model, order: np.ndarray, loss: float, allowance: Allowance
 ) -> tuple[int, np.ndarray]:
     """How many columns of `order`, from its front, are dropped, and the scores without them.
 
@@ -151,3 +169,8 @@ def take_back(weights: np.ndarray, pull: np.ndarray, share: float) -> np.ndarray
     given = (np.abs(pull[missed]) - 1.0) * total / max(1, np.count_nonzero(weights))
     weights[missed] = given * min(1.0, share * total / given.sum()) if given.any() else 0.0
     return missed
+
+
+def less_generous(share: float, tol: float) -> float:
+    """The share for `take_back` once what came back did not pay; in the end none."""
+    return share * _LESS_GENEROUS if share > tol else 0.0

@@ -11,11 +11,11 @@ bound of the 1-norm objective that is exact where the round begins: the objectiv
 more than the round's duality gap (Theorem 2).  The constraints of the dual do not depend on v, so
 each round starts from the dual variables of the last.
 
-Features are weighted inside the solver: X is neither copied nor rescaled, except for a moment where
-dense data of few rows and many columns give an n x n matrix (`few_rows`).  Weights shrink
-geometrically but do not reach zero; between two rounds, columns that do not matter are dropped,
-and columns dropped before come back where they are missed (`pruning`).  Once few columns are left
-they are taken out of X.
+Features are weighted inside the solver: X is neither copied nor rescaled, except where dense data
+of few rows and many columns give an n x n matrix (`few_rows_walk`).  Weights shrink geometrically
+but do not reach zero; between two rounds, columns that do not matter are dropped, and columns
+dropped before come back where they are missed (`pruning`).  Once few columns are left they are
+taken out of X.
 
 A free bias has no weight.  A regularised one is a feature, re-weighted like all others.
 """
@@ -23,7 +23,7 @@ A free bias has no weight.  A regularised one is a feature, re-weighted like all
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,46 +34,14 @@ from anynorm import design
 from anynorm.certificate import Certificate, certify
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
-from anynorm.solvers.linear.few_rows import few_rows_suit, solve_few_rows
-from anynorm.solvers.linear.pruning import Model, prune, take_back
+from anynorm.solvers.linear.few_rows import FewRows, few_rows_suit
+from anynorm.solvers.linear.few_rows_walk import Limits, walk_few_rows, walk_few_rows_over_C
+from anynorm.solvers.linear.pruning import GENEROSITY, Model, less_generous, prune, take_back
+from anynorm.solvers.linear.rounds import Round
 from anynorm.solvers.linear.solve import solve_linear
 
 _FEW = 8  # an eighth of the entries is few enough for a copy of its own
 _SMALL = 4_000_000  # entries; of a small matrix three quarters will do
-_GENEROSITY = 0.02  # the weight of what comes back, as a share of the 1-norm
-_LESS_GENEROUS = 0.1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Round(Solution):
-    """One round of the walk: the solution of its 2-norm problem, seen as a 1-norm solution.
-
-    Attributes
-    ----------
-    coef, intercept : ndarray of shape (p,), float
-        The coefficients, in the units of X, and the bias.
-    dual : ndarray of shape (n,)
-        The dual variables.
-    objective : float
-        The 1-norm objective ``||coef||_1 + g``.
-    feature_scale : ndarray of shape (p,)
-        The weights v of the round's 2-norm problem, 0 for the columns left out of it.
-    certificate : Certificate
-        Of the round's 2-norm problem at (coef, intercept).
-    l1_certificate : Certificate
-        Of the 1-norm problem at (coef, intercept), its dual value from the same duals rescaled.
-    n_iter : int
-        Iterations of the round.
-    """
-
-    objective: float
-    l1_certificate: Certificate
-    feature_scale: np.ndarray
-
-    @property
-    def n_nonzero(self) -> int:
-        """The number of features that are used."""
-        return 0 if self.coef is None else int(np.count_nonzero(self.coef))
 
 
 def walk(
@@ -132,11 +100,63 @@ def walk(
     >>> rounds[0].coef.round(3)
     array([0.4, 0.2])
     """
+    if few_rows_suit(problem, tol):
+        limits = Limits(n_rounds, prune, tol, max_iter, deadline, seed)
+        return walk_few_rows(problem, FewRows(problem.X), limits, start, progress)
     path = _Walk(problem, prune, tol, deadline, progress, {"max_iter": max_iter, "seed": seed})
     rounds = [path.first(start)]
     while len(rounds) < n_rounds:
         rounds.append(path.next())
     return rounds
+
+
+def walk_over_C(
+    problems: Sequence[Problem],
+    Cs: Sequence[float],
+    *,
+    n_rounds: int = 3,
+    prune: bool = True,
+    tol: float = 1e-4,
+    max_iter: int = 10_000,
+    deadline: float | None = None,
+    seed: int = 0,
+    progress: Callable[[Progress], None] | None = None,
+) -> Iterator[list[list[Round]]]:
+    """Walk once for each C, sharing between the walks what they have in common.
+
+    Parameters
+    ----------
+    problems : sequence of Problem
+        Problems on the same X, e.g. one class against the rest; their own C is not used.
+    Cs : sequence of float
+        The values of C, ascending.
+    n_rounds, prune, tol, max_iter, deadline, seed, progress
+        As in `walk`.
+
+    Yields
+    ------
+    list of list of Round
+        For each C, the rounds of every problem.
+    """
+    if shared_over_C(problems[0], tol):
+        limits = Limits(n_rounds, prune, tol, max_iter, deadline, seed)
+        rows = FewRows(problems[0].X)
+        walks = [walk_few_rows_over_C(one, Cs, rows, limits, progress) for one in problems]
+        yield from (list(rounds) for rounds in zip(*walks, strict=True))
+        return
+    for C in Cs:
+        yield [
+            walk(
+                replace(one, C=float(C)), n_rounds=n_rounds, prune=prune, tol=tol,
+                max_iter=max_iter, deadline=deadline, seed=seed, progress=progress,
+            )
+            for one in problems
+        ]  # fmt: skip
+
+
+def shared_over_C(problem: Problem, tol: float) -> bool:
+    """Whether the walks for several C have anything in common."""
+    return few_rows_suit(problem, tol)
 
 
 @dataclass
@@ -150,7 +170,7 @@ class _Walk:
     progress: Callable[[Progress], None] | None
     options: dict[str, Any]
     n_iter: int = 0
-    generosity: float = _GENEROSITY
+    generosity: float = GENEROSITY
     began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -181,7 +201,7 @@ class _Walk:
         solution = self._solve()
         if self.missed.size and self._objective(self._found(solution)) > before:
             # What came back did not pay: without it the objective cannot rise.
-            self.generosity *= _LESS_GENEROUS if self.generosity > self.tol else 0.0
+            self.generosity = less_generous(self.generosity, self.tol)
             self._weigh(np.abs(self.model.coef))
             solution = self._solve()
         here = self.inner.objective(self.model.coef, self.model.intercept, scores=self.model.scores)
@@ -198,18 +218,10 @@ class _Walk:
         return self.deadline is not None and time.monotonic() >= self.deadline
 
     def _solve(self) -> Solution:
-        solution = None
-        if few_rows_suit(self.inner, self.tol):
-            solution = solve_few_rows(
-                self.inner, tol=self.tol, max_iter=self.options["max_iter"],
-                deadline=self.deadline, start=self.dual,
-            )  # fmt: skip
-            self.dual = solution.dual
-        if solution is None or solution.status is not Status.OPTIMAL:
-            solution = solve_linear(
-                self.inner, tol=self.tol, deadline=self.deadline, start=self.dual,
-                progress=self._report if self.progress is not None else None, **self.options,
-            )  # fmt: skip
+        solution = solve_linear(
+            self.inner, tol=self.tol, deadline=self.deadline, start=self.dual,
+            progress=self._report if self.progress is not None else None, **self.options,
+        )  # fmt: skip
         self.dual = solution.dual
         self.n_iter += solution.n_iter
         return solution
@@ -239,15 +251,9 @@ class _Walk:
         coef, scale = np.zeros((2, self.one_norm.n_coefs))
         coef[self.columns] = model.coef
         scale[self.columns] = 1.0 if self.inner.feature_scale is None else self.inner.feature_scale
-        late = certificate.status is Status.TIME_LIMIT
-        l1_certificate = certify(
-            self.one_norm, coef, model.intercept, self.dual, tol=self.tol, scores=model.scores,
-            stopped=Status.TIME_LIMIT if late else Status.MAX_ITER,
-        )  # fmt: skip
         return Round(
-            coef=coef, intercept=model.intercept, dual=self.dual,
-            objective=l1_certificate.primal, certificate=certificate,
-            l1_certificate=l1_certificate, n_iter=n_iter, feature_scale=scale,
+            coef=coef, intercept=model.intercept, dual=self.dual, scores=model.scores,
+            certificate=certificate, n_iter=n_iter, feature_scale=scale, one_norm=self.one_norm,
         )  # fmt: skip
 
     def _reweight(self) -> None:

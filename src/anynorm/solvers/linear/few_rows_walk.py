@@ -1,0 +1,409 @@
+"""The walk where X is dense with few rows and many columns.
+
+As in `walk`, but each round is solved by its dual over the rows, whose matrix X V^2 X' is made from
+the columns still in use.  Those lie one after the other in memory, so that the columns to drop are
+found in one pass, and taking out the others is cheap.  A round that this misses is handed to
+`solve_linear`.
+
+Walks for ascending C share X X' and their duals.  Where a walk with the hinge has touched no upper
+bound and has no slack left, its rounds are those of every larger C: their duals are allowed there,
+and their primal values are the same.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from anynorm.certificate import Certificate, optimal_bias, relative_gap
+from anynorm.problem import Problem
+from anynorm.solution import Progress, Status
+from anynorm.solvers.linear.few_rows import FewRows, RowsDual, weighted_gram
+from anynorm.solvers.linear.pruning import (
+    GENEROSITY,
+    Allowance,
+    fading,
+    less_generous,
+    take_back,
+)
+from anynorm.solvers.linear.rounds import Round
+from anynorm.solvers.linear.solve import solve_linear
+
+_NO_SLACK = 1e-9  # of the primal value
+_ROUNDING = 1e-11
+_MOST_GONE = 0.9
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a walk ends: the rounds, the gap of each, and the iterations and the time for them."""
+
+    n_rounds: int
+    prune: bool
+    tol: float
+    max_iter: int
+    deadline: float | None
+    seed: int
+
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+
+def walk_few_rows(
+    problem: Problem,
+    rows: FewRows,
+    limits: Limits,
+    start: np.ndarray | None,
+    progress: Callable[[Progress], None] | None,
+) -> list[Round]:
+    """The rounds of one walk; `rows` holds the X of `problem`."""
+    path = _Walk(problem, rows, limits, progress)
+    return path.all(start)
+
+
+def walk_few_rows_over_C(
+    problem: Problem,
+    Cs: Sequence[float],
+    rows: FewRows,
+    limits: Limits,
+    progress: Callable[[Progress], None] | None,
+) -> Iterator[list[Round]]:
+    """The walks for ascending C, one after the other."""
+    rounds: list[Round] | None = None
+    for C in Cs:
+        at = replace(problem, C=float(C))
+        known = None if rounds is None else _carried_over(rounds, at)
+        if known is None:
+            start = None if rounds is None else rounds[0].dual
+            known = walk_few_rows(at, rows, limits, start, progress)
+        rounds = known
+        yield rounds
+
+
+def _carried_over(rounds: Sequence[Round], problem: Problem) -> list[Round] | None:
+    """The rounds of a smaller C as those of the problem's, None where they are not."""
+    if problem.loss.smooth:
+        return None
+    one_norm = replace(problem, regulariser="l1", feature_scale=None)
+    zero_primal = problem.zero_primal()
+    found = []
+    for known in rounds:
+        was = known.certificate
+        loss = problem.loss_at(known.scores, known.intercept)
+        primal = was.primal + loss * (1.0 - known.one_norm.C / problem.C)
+        gap = relative_gap(primal, was.dual, zero_primal)
+        if loss > _NO_SLACK * primal or gap > was.tol or was.status is not Status.OPTIMAL:
+            return None
+        certificate = replace(was, primal=primal, gap=gap, zero_primal=zero_primal)
+        found.append(replace(known, certificate=certificate, one_norm=one_norm))
+    return found
+
+
+class _Found(NamedTuple):
+    """Coefficients of the columns in use, bias, scores, and the certificate of the round."""
+
+    coef: np.ndarray
+    intercept: float
+    scores: np.ndarray
+    certificate: Certificate
+
+
+class _Walk:
+    """Where the walk is: the columns in use with their weights, and the model they come from."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        rows: FewRows,
+        limits: Limits,
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self.problem, self.rows, self.limits, self.progress = problem, rows, limits, progress
+        self.one_norm = replace(problem, regulariser="l1", feature_scale=None)
+        self.dual = RowsDual.of(problem)
+        self.zero_primal = problem.zero_primal()
+        self.began, self.n_iter = time.monotonic(), 0
+        self.generosity = GENEROSITY
+        self.bias_size = problem.bias_feature
+        self.used, self.columns = np.arange(problem.n_coefs), rows.columns
+        self.weights: np.ndarray | None = None
+        n = problem.n_rows
+        self.beta: np.ndarray | None = None  # and X'beta, for the columns in use
+        self.pulled = np.zeros(len(self.used))
+        self.known_beta, self.known_pull = np.zeros(n), np.zeros(problem.n_coefs)
+        self.coef, self.intercept, self.scores = np.zeros(len(self.used)), 0.0, np.zeros(n)
+        if problem.feature_scale is not None:
+            self._weigh(problem.feature_scale**2)
+
+    def all(self, start: np.ndarray | None) -> list[Round]:
+        """All rounds."""
+        self.beta = None if start is None else self.dual.allowed(self.problem.y * start)
+        rounds = [self._first()]
+        while len(rounds) < self.limits.n_rounds:
+            rounds.append(self._next())
+        return rounds
+
+    def _first(self) -> Round:
+        """The 2-norm problem."""
+        found, n_iter = self._solve()
+        if self.weights is None:
+            assert self.beta is not None
+            self.known_beta, self.known_pull = self.beta, self.pulled
+        return self._accept(found, n_iter)
+
+    def _next(self) -> Round:
+        """One more round with the weights of the last."""
+        before = self._objective(self.coef, self.intercept, self.scores)
+        missed = self._reweight()
+        here = self._here()
+        if self.limits.late():
+            return self._record(self._certificate(here, self._dual_value()), 0)
+        found, n_iter = self._solve()
+        if missed and self._objective(found.coef, found.intercept, found.scores) > before:
+            # What came back did not pay: without it the objective cannot rise.
+            self.generosity = less_generous(self.generosity, self.limits.tol)
+            self._weigh(self._spread(np.abs(self.coef)))
+            found, n_iter = self._solve()
+        if found.certificate.primal > here:  # no better than where it began
+            return self._record(self._certificate(here, found.certificate.dual), n_iter)
+        return self._accept(found, n_iter)
+
+    def _accept(self, found: _Found, n_iter: int) -> Round:
+        self.coef, self.intercept, self.scores = found.coef, found.intercept, found.scores
+        if self.progress is not None:
+            certificate = found.certificate
+            self._report(Progress(0, certificate.primal, certificate.dual, certificate.gap, 0.0))
+        return self._record(found.certificate, n_iter)
+
+    def _record(self, certificate: Certificate, n_iter: int) -> Round:
+        """The round as it is handed out, with all columns."""
+        assert self.beta is not None
+        scale = np.ones(len(self.used)) if self.weights is None else np.sqrt(self.weights)
+        return Round(
+            coef=self._spread(self.coef), intercept=self.intercept, dual=self.dual.y * self.beta,
+            scores=self.scores, certificate=certificate, n_iter=n_iter,
+            feature_scale=self._spread(scale), one_norm=self.one_norm,
+        )  # fmt: skip
+
+    def _spread(self, values: np.ndarray) -> np.ndarray:
+        """Values of the columns in use, with zeros for all others."""
+        out = np.zeros(self.problem.n_coefs)
+        out[self.used] = values
+        return out
+
+    # ------------------------------------------------------------ values
+
+    def _loss(self, scores: np.ndarray, bias: float) -> float:
+        from anynorm.solvers.linear.pair_kernels import total_cost
+
+        return float(total_cost(scores, bias, self.dual.y, self.dual.box))
+
+    def _best_bias(self, scores: np.ndarray) -> float:
+        from anynorm.solvers.linear.pair_kernels import middle_bias
+
+        problem = self.problem
+        if not problem.loss.smooth:
+            return float(middle_bias(scores, problem.y, self.dual.box))
+        return optimal_bias(problem.loss, scores, problem.y, problem.C, problem.sample_weight)
+
+    def _objective(self, coef: np.ndarray, bias: float, scores: np.ndarray) -> float:
+        """The 1-norm objective."""
+        return self._norm(coef, bias) + self._loss(scores, bias)
+
+    def _norm(self, coef: np.ndarray, bias: float) -> float:
+        size = self.problem.bias_feature
+        return float(np.abs(coef).sum()) + (abs(bias / size) if size else 0.0)
+
+    def _here(self) -> float:
+        """The round's objective at the model so far: its weights come from there."""
+        norm = self._norm(self.coef, self.intercept)
+        return 0.5 * norm + self._loss(self.scores, self.intercept)
+
+    def _dual_value(self) -> float:
+        """The round's dual objective at the present beta."""
+        assert self.beta is not None
+        pulled = self.pulled
+        square = float(pulled @ (pulled if self.weights is None else self.weights * pulled))
+        square += (self.bias_size * float(self.beta.sum())) ** 2
+        return self.dual.gain(self.beta) - 0.5 * square
+
+    def _certificate(self, primal: float, dual: float) -> Certificate:
+        tol = self.limits.tol
+        dual = max(dual, 0.0)
+        gap = relative_gap(primal, dual, self.zero_primal)
+        status = Status.OPTIMAL
+        if not abs(gap) <= tol:
+            status = Status.TIME_LIMIT if self.limits.late() else Status.MAX_ITER
+        return Certificate(primal, dual, gap, status, tol, self.zero_primal)
+
+    # ------------------------------------------------------------ one round
+
+    def _solve(self) -> tuple[_Found, int]:
+        """Solve the round's problem by its dual, or else by the other methods."""
+        beta, scores = self._start()
+        rows = None if self.weights is None else self.dual.rows_to_move(beta, scores)
+        n_iter = 0
+        # The variables that are likely to change first; where that does not do, all of them.
+        for chosen in (None,) if rows is None else (rows, None):
+            beta, made = self.dual.solve(
+                self._matrix(chosen), chosen, beta, scores, tol=0.5 * self.limits.tol,
+                max_iter=max(1, self.limits.max_iter - n_iter), deadline=self.limits.deadline,
+            )  # fmt: skip
+            self.beta, self.pulled = beta, self.columns @ beta
+            found, n_iter = self._found(), n_iter + made
+            if found.certificate.status is Status.OPTIMAL or n_iter >= self.limits.max_iter:
+                break
+            scores = self._kernel_scores()
+        if found.certificate.status is not Status.OPTIMAL:
+            found, more = self._hand_over()
+            n_iter += more
+        self.n_iter += n_iter
+        return found, n_iter
+
+    def _start(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the round starts: beta and K beta."""
+        if self.beta is None:
+            return np.zeros(len(self.scores)), np.zeros(len(self.scores))
+        if self.weights is None:
+            scores = self.rows.gram @ self.beta + self.bias_size**2 * float(self.beta.sum())
+        else:
+            scores = self._kernel_scores()
+        t = self.dual.best_scale(self.beta, scores)
+        return t * self.beta, t * scores
+
+    def _kernel_scores(self) -> np.ndarray:
+        """K beta: the scores that go with beta, with a regularised bias."""
+        assert self.beta is not None
+        pulled = self.pulled
+        coef = pulled if self.weights is None else self.weights * pulled
+        scores: np.ndarray = coef @ self.columns + self.bias_size**2 * float(self.beta.sum())
+        return scores
+
+    def _matrix(self, rows: np.ndarray | None) -> np.ndarray:
+        """The n x n matrix of the round, or its part for some rows."""
+        if self.weights is None:
+            matrix = self.rows.gram.copy()
+        else:
+            matrix = weighted_gram(self.columns, self.weights, rows)
+        if self.bias_size:
+            matrix += self.bias_size**2
+        return matrix
+
+    def _found(self) -> _Found:
+        """The coefficients and the bias that go with beta, and their certificate."""
+        assert self.beta is not None
+        pulled = self.pulled
+        coef = pulled if self.weights is None else self.weights * pulled
+        scores = coef @ self.columns
+        bias = self.bias_size**2 * float(self.beta.sum())
+        if self.dual.free:
+            bias = self._best_bias(scores)
+        square = float(coef @ pulled) + (self.bias_size * float(self.beta.sum())) ** 2
+        dual, loss = self.dual.gain(self.beta) - 0.5 * square, self._loss(scores, bias)
+        if loss > 0:
+            margin, middle = self.dual.margin(self.beta, scores, bias)
+            margin *= 1.0 - _ROUNDING
+            if 0 < margin < 1:
+                # Scaled up until there is no slack: at no bound, this holds for every larger C.
+                loss_left = self._loss(scores / margin, middle / margin)
+                certificate = self._certificate(0.5 * square / margin**2 + loss_left, dual)
+                if certificate.status is Status.OPTIMAL:
+                    return _Found(coef / margin, middle / margin, scores / margin, certificate)
+        return _Found(coef, bias, scores, self._certificate(0.5 * square + loss, dual))
+
+    def _hand_over(self) -> tuple[_Found, int]:
+        """The round's problem by the other methods, from the point found."""
+        assert self.beta is not None
+        X, scale = self.columns.T, None if self.weights is None else np.sqrt(self.weights)
+        if not len(self.columns):
+            X, scale = self.problem.X, np.zeros(self.problem.n_coefs)
+        bias: Any = "free" if self.dual.free else self.bias_size or None
+        solution = solve_linear(
+            replace(self.problem, X=X, feature_scale=scale, intercept=bias),
+            tol=self.limits.tol, max_iter=self.limits.max_iter, deadline=self.limits.deadline,
+            seed=self.limits.seed, start=self.dual.y * self.beta,
+            progress=None if self.progress is None else self._report,
+        )  # fmt: skip
+        assert solution.coef is not None
+        self.beta = self.dual.y * solution.dual
+        self.pulled = self.columns @ self.beta
+        coef = solution.coef[: len(self.columns)]
+        scores = coef @ self.columns
+        return _Found(coef, solution.intercept, scores, solution.certificate), solution.n_iter
+
+    def _report(self, state: Progress) -> None:
+        assert self.progress is not None
+        iteration, seconds = self.n_iter + state.iteration, time.monotonic() - self.began
+        self.progress(state._replace(iteration=iteration, seconds=seconds))
+
+    # ------------------------------------------------------------ between two rounds
+
+    def _reweight(self) -> bool:
+        """Drop columns and set the next weights; whether columns were taken back."""
+        if self.limits.prune:
+            self._prune()
+        weights = self._spread(np.abs(self.coef))
+        missed = self._take_back(weights)
+        self._weigh(weights)
+        size = self.problem.bias_feature
+        if size:
+            self.bias_size = size * math.sqrt(abs(self.intercept / size))
+        return missed
+
+    def _take_back(self, weights: np.ndarray) -> bool:
+        """Give weights to dropped columns that are missed; whether there are any."""
+        assert self.beta is not None
+        dropped = weights == 0
+        if not self.limits.prune or self.generosity == 0 or not dropped.any() or dropped.all():
+            return False
+        # |X_j'beta| is at most what it was plus ||x_j|| times the way of beta since.
+        way = float(np.linalg.norm(self.beta - self.known_beta))
+        largest = float(np.abs(self.known_pull[dropped]).max())
+        if largest + self.rows.longest * way <= 1.0:
+            return False
+        self.known_beta, self.known_pull = self.beta, self.rows.columns @ self.beta
+        return take_back(weights, self.known_pull, self.generosity).size > 0
+
+    def _weigh(self, weights: np.ndarray) -> None:
+        """Use the columns that have a weight, and for a while those that had one."""
+        used = np.flatnonzero(weights)
+        gone = len(used) < _MOST_GONE * len(self.used)
+        if gone or np.count_nonzero(weights[self.used]) < len(used):
+            coef, pull = self._spread(self.coef), self.known_pull.copy()
+            pull[self.used] = self.pulled
+            self.columns, self.used = self.rows.take(used), used
+            self.coef, self.pulled = coef[used], pull[used]
+        self.weights = weights[self.used]
+
+    def _prune(self) -> None:
+        """Leave out columns as `pruning` allows."""
+        from anynorm.solvers.linear.pair_kernels import drop_columns
+
+        nothing = np.zeros(len(self.scores))
+        bias, empty = self.dual.empty_bias, self.dual.empty
+        if not self.dual.free:
+            bias, empty = self.intercept, self._loss(nothing, self.intercept)
+        loss = self._loss(self.scores, self.intercept)
+        if empty <= loss:
+            self.coef, self.intercept, self.scores = np.zeros(len(self.coef)), bias, nothing
+            return
+        sizes = np.abs(self.coef)
+        order = fading(sizes, self.weights)
+        allowance = Allowance.of(sizes, loss, empty, 0.5 * self.limits.tol)
+        count, scores, margin, bias = drop_columns(
+            self.columns, self.coef, order, self.scores, self.intercept, self.dual.y,
+            self.dual.box, self.dual.free, self._norm(self.coef, self.intercept),
+            tuple(allowance),
+        )  # fmt: skip
+        if count:
+            coef = self.coef.copy()
+            coef[order[:count]] = 0.0
+            self.coef, self.intercept, self.scores = coef / margin, bias / margin, scores / margin
+            if self.dual.free:
+                self.intercept = self._best_bias(self.scores)
