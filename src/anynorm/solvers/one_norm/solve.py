@@ -1,0 +1,73 @@
+"""The 1-norm regularised linear problems, each by the method that suits its loss.
+
+    minimise_{w, b}   sum_j u_j |w_j| + g(1 - y (X w + b))
+
+squared hinge, logistic, squared     prox-Newton over working sets
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from anynorm.problem import Problem
+from anynorm.solution import Progress, Solution
+from anynorm.solvers.one_norm.smooth import solve_smooth
+
+_SOLVERS = {"squared_hinge": solve_smooth, "logistic": solve_smooth, "squared": solve_smooth}
+
+
+def solve_one_norm(
+    problem: Problem,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = 10_000,
+    deadline: float | None = None,
+    seed: int = 0,
+    start: np.ndarray | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Solution:
+    """Solve one binary problem to a relative duality gap of at most `tol`.
+
+    Parameters
+    ----------
+    problem : Problem
+        With the 1-norm regulariser.
+    tol : float
+        The relative duality gap to reach.
+    max_iter : int
+        Most iterations of the method.
+    deadline : float, optional
+        `time.monotonic()` value at which to stop.
+    seed : int
+        Seed of whatever is drawn at random.
+    start : ndarray of shape (n,), optional
+        Dual variables of a nearby problem.
+    progress : callable, optional
+        Called with a `Progress` at every gap that is computed.
+
+    Returns
+    -------
+    Solution
+        Coefficients with exact zeros, intercept, dual variables and the certificate, whose
+        status says whether `tol` was reached.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.losses import get_loss
+    >>> from anynorm.problem import Problem
+    >>> from anynorm.solvers.one_norm import solve_one_norm
+    >>> X, y = np.array([[2.0, 0.1], [-2.0, 0.1]]), np.array([1.0, -1.0])
+    >>> problem = Problem(y=y, C=1.0, loss=get_loss("squared_hinge"), X=X, regulariser="l1")
+    >>> solution = solve_one_norm(problem)
+    >>> solution.coef.round(4), solution.status.value
+    (array([0.4375, 0.    ]), 'optimal')
+    """
+    if problem.loss.name not in _SOLVERS:
+        raise ValueError(f"loss must be one of {sorted(_SOLVERS)}; got {problem.loss.name!r}")
+    return _SOLVERS[problem.loss.name](
+        problem, tol=tol, max_iter=max_iter, deadline=deadline, seed=seed, start=start,
+        progress=progress,
+    )  # fmt: skip
