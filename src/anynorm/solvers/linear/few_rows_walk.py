@@ -100,8 +100,14 @@ def _carried_over(rounds: Sequence[Round], problem: Problem) -> list[Round] | No
         gap = relative_gap(primal, was.dual, zero_primal)
         if loss > _NO_SLACK * primal or gap > was.tol or was.status is not Status.OPTIMAL:
             return None
-        certificate = replace(was, primal=primal, gap=gap, zero_primal=zero_primal)
-        found.append(replace(known, certificate=certificate, one_norm=one_norm))
+        certificate = Certificate(primal, was.dual, gap, was.status, was.tol, zero_primal)
+        found.append(
+            Round(
+                coef=known.coef, intercept=known.intercept, dual=known.dual, scores=known.scores,
+                certificate=certificate, n_iter=known.n_iter, feature_scale=known.feature_scale,
+                one_norm=one_norm,
+            )
+        )  # fmt: skip
     return found
 
 
@@ -137,9 +143,11 @@ class _Walk:
         self.beta: np.ndarray | None = None  # and X'beta, for the columns in use
         self.pulled = np.zeros(len(self.used))
         self.known_beta, self.known_pull = np.zeros(n), np.zeros(problem.n_coefs)
+        self.known_largest = 0.0
         self.coef, self.intercept, self.scores = np.zeros(len(self.used)), 0.0, np.zeros(n)
         if problem.feature_scale is not None:
-            self._weigh(problem.feature_scale**2)
+            self._use(np.flatnonzero(problem.feature_scale))
+            self.weights = problem.feature_scale[self.used] ** 2
 
     def all(self, start: np.ndarray | None) -> list[Round]:
         """All rounds."""
@@ -152,9 +160,7 @@ class _Walk:
     def _first(self) -> Round:
         """The 2-norm problem."""
         found, n_iter = self._solve()
-        if self.weights is None:
-            assert self.beta is not None
-            self.known_beta, self.known_pull = self.beta, self.pulled
+        self._know(self._spread(self.pulled) if self.weights is not None else self.pulled)
         return self._accept(found, n_iter)
 
     def _next(self) -> Round:
@@ -168,7 +174,7 @@ class _Walk:
         if missed and self._objective(found.coef, found.intercept, found.scores) > before:
             # What came back did not pay: without it the objective cannot rise.
             self.generosity = less_generous(self.generosity, self.limits.tol)
-            self._weigh(self._spread(np.abs(self.coef)))
+            self._leave_out()
             found, n_iter = self._solve()
         if found.certificate.primal > here:  # no better than where it began
             return self._record(self._certificate(here, found.certificate.dual), n_iter)
@@ -348,38 +354,52 @@ class _Walk:
         """Drop columns and set the next weights; whether columns were taken back."""
         if self.limits.prune:
             self._prune()
-        weights = self._spread(np.abs(self.coef))
-        missed = self._take_back(weights)
-        self._weigh(weights)
+        missed = self._may_miss()
+        if missed:
+            weights = self._spread(np.abs(self.coef))
+            missed = take_back(weights, self.known_pull, self.generosity).size > 0
+        if missed:
+            self._use(np.flatnonzero(weights))
+            self.weights = weights[self.used]
+        else:
+            self._leave_out()
         size = self.problem.bias_feature
         if size:
             self.bias_size = size * math.sqrt(abs(self.intercept / size))
         return missed
 
-    def _take_back(self, weights: np.ndarray) -> bool:
-        """Give weights to dropped columns that are missed; whether there are any."""
+    def _may_miss(self) -> bool:
+        """Whether dropped columns may be missed; if so, X'beta is known for all columns."""
         assert self.beta is not None
-        dropped = weights == 0
-        if not self.limits.prune or self.generosity == 0 or not dropped.any() or dropped.all():
+        kept = np.count_nonzero(self.coef)
+        if not self.limits.prune or self.generosity == 0 or not 0 < kept < self.problem.n_coefs:
             return False
         # |X_j'beta| is at most what it was plus ||x_j|| times the way of beta since.
         way = float(np.linalg.norm(self.beta - self.known_beta))
-        largest = float(np.abs(self.known_pull[dropped]).max())
-        if largest + self.rows.longest * way <= 1.0:
+        if self.known_largest + self.rows.longest * way <= 1.0:
             return False
-        self.known_beta, self.known_pull = self.beta, self.rows.columns @ self.beta
-        return take_back(weights, self.known_pull, self.generosity).size > 0
+        self._know(self.rows.columns @ self.beta)
+        return True
 
-    def _weigh(self, weights: np.ndarray) -> None:
-        """Use the columns that have a weight, and for a while those that had one."""
-        used = np.flatnonzero(weights)
-        gone = len(used) < _MOST_GONE * len(self.used)
-        if gone or np.count_nonzero(weights[self.used]) < len(used):
-            coef, pull = self._spread(self.coef), self.known_pull.copy()
-            pull[self.used] = self.pulled
-            self.columns, self.used = self.rows.take(used), used
-            self.coef, self.pulled = coef[used], pull[used]
-        self.weights = weights[self.used]
+    def _know(self, pull: np.ndarray) -> None:
+        """Keep X'beta of all columns for the present beta."""
+        assert self.beta is not None
+        self.known_beta, self.known_pull = self.beta, pull
+        self.known_largest = float(np.abs(pull).max(initial=0.0))
+
+    def _leave_out(self) -> None:
+        """Weights from the coefficients; columns without one are left out once they are many."""
+        places = np.flatnonzero(self.coef)
+        if len(places) < _MOST_GONE * len(self.coef):
+            self.used = self.used[places]
+            self.columns = self.rows.take(self.used)
+            self.coef, self.pulled = self.coef[places], self.pulled[places]
+        self.weights = np.abs(self.coef)
+
+    def _use(self, used: np.ndarray) -> None:
+        """Use these columns, some of which may be new; X'beta is known for all."""
+        self.coef, self.pulled = self._spread(self.coef)[used], self.known_pull[used]
+        self.columns, self.used = self.rows.take(used), used
 
     def _prune(self) -> None:
         """Leave out columns as `pruning` allows."""
