@@ -24,6 +24,7 @@ from anynorm.certificate import Certificate, optimal_bias, relative_gap
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Status
 from anynorm.solvers.linear.few_rows import FewRows, RowsDual, weighted_gram
+from anynorm.solvers.linear.pair_kernels import drop_columns, middle_bias, total_cost
 from anynorm.solvers.linear.pruning import (
     GENEROSITY,
     Allowance,
@@ -206,13 +207,9 @@ class _Walk:
     # ------------------------------------------------------------ values
 
     def _loss(self, scores: np.ndarray, bias: float) -> float:
-        from anynorm.solvers.linear.pair_kernels import total_cost
-
         return float(total_cost(scores, bias, self.dual.y, self.dual.box))
 
     def _best_bias(self, scores: np.ndarray) -> float:
-        from anynorm.solvers.linear.pair_kernels import middle_bias
-
         problem = self.problem
         if not problem.loss.smooth:
             return float(middle_bias(scores, problem.y, self.dual.box))
@@ -403,8 +400,6 @@ class _Walk:
 
     def _prune(self) -> None:
         """Leave out columns as `pruning` allows."""
-        from anynorm.solvers.linear.pair_kernels import drop_columns
-
         nothing = np.zeros(len(self.scores))
         bias, empty = self.dual.empty_bias, self.dual.empty
         if not self.dual.free:

@@ -15,7 +15,7 @@ from anynorm._jit import kernel
 
 _ROUNDING = 1e-13
 _FLOOR = 1e-10
-_EVERY = 4
+_LOOKS = 200
 _HOPELESS = 1.5
 _SHARE_OF_GAIN, _LEAST_SHARE = 0.1, 1e-9
 
@@ -275,12 +275,13 @@ def drop_columns(columns, coef, order, scores, bias, y, box, free, norm, limits)
     left, kept = scores.copy(), scores.copy()
     least = norm + total_cost(scores, bias, y, box)
     count, dropped, kept_margin, kept_bias = 0, 0.0, 1.0, bias
+    every = 1 + order.size // _LOOKS
     for k in range(order.size):
         j = order[k]
         dropped += abs(coef[j])
         for i in range(left.size):
             left[i] -= coef[j] * columns[j, i]
-        if k % _EVERY < _EVERY - 1 and k < order.size - 1:
+        if k % every < every - 1 and k < order.size - 1:
             continue
         loss = total_cost(left, bias, y, box)
         objective, margin, middle = norm - dropped + loss, 1.0, bias

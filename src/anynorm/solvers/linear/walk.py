@@ -35,7 +35,6 @@ from anynorm.certificate import Certificate, certify
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
 from anynorm.solvers.linear.few_rows import FewRows, few_rows_suit
-from anynorm.solvers.linear.few_rows_walk import Limits, walk_few_rows, walk_few_rows_over_C
 from anynorm.solvers.linear.pruning import GENEROSITY, Model, less_generous, prune, take_back
 from anynorm.solvers.linear.rounds import Round
 from anynorm.solvers.linear.solve import solve_linear
@@ -101,6 +100,8 @@ def walk(
     array([0.4, 0.2])
     """
     if few_rows_suit(problem, tol):
+        from anynorm.solvers.linear.few_rows_walk import Limits, walk_few_rows  # Numba
+
         limits = Limits(n_rounds, prune, tol, max_iter, deadline, seed)
         return walk_few_rows(problem, FewRows(problem.X), limits, start, progress)
     path = _Walk(problem, prune, tol, deadline, progress, {"max_iter": max_iter, "seed": seed})
@@ -139,6 +140,8 @@ def walk_over_C(
         For each C, the rounds of every problem.
     """
     if shared_over_C(problems[0], tol):
+        from anynorm.solvers.linear.few_rows_walk import Limits, walk_few_rows_over_C  # Numba
+
         limits = Limits(n_rounds, prune, tol, max_iter, deadline, seed)
         rows = FewRows(problems[0].X)
         walks = [walk_few_rows_over_C(one, Cs, rows, limits, progress) for one in problems]
