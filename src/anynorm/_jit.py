@@ -18,9 +18,18 @@ _REORDER = {"reassoc", "contract", "nsz"}
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile `function` without the interpreter lock, cached on disk where that is possible."""
+    return _compiled(function)
+
+
+def inner_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As `kernel`, for functions that only other kernels call: half the time to compile."""
+    return _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     if os.environ.get("ANYNORM_DISABLE_CACHE", "") not in ("", "0"):
-        return njit(nogil=True, fastmath=_REORDER)(function)
+        return njit(nogil=True, fastmath=_REORDER, **options)(function)
     try:
-        return njit(nogil=True, fastmath=_REORDER, cache=True)(function)
+        return njit(nogil=True, fastmath=_REORDER, cache=True, **options)(function)
     except RuntimeError:  # "no locator available": neither the package nor the home can be written
-        return njit(nogil=True, fastmath=_REORDER)(function)
+        return njit(nogil=True, fastmath=_REORDER, **options)(function)

@@ -3,6 +3,7 @@
     minimise_{w, b}   sum_j u_j |w_j| + g(1 - y (X w + b))
 
 squared hinge, logistic, squared     prox-Newton over working sets
+hinge, absolute                      the exact path to lambda = 1/C
 """
 
 from __future__ import annotations
@@ -13,9 +14,16 @@ import numpy as np
 
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution
+from anynorm.solvers.one_norm.linear_programs import solve_linear_programme
 from anynorm.solvers.one_norm.smooth import solve_smooth
 
-_SOLVERS = {"squared_hinge": solve_smooth, "logistic": solve_smooth, "squared": solve_smooth}
+_SOLVERS: dict[str, Callable[..., Solution]] = {
+    "hinge": solve_linear_programme,
+    "absolute": solve_linear_programme,
+    "squared_hinge": solve_smooth,
+    "logistic": solve_smooth,
+    "squared": solve_smooth,
+}
 
 
 def solve_one_norm(

@@ -1,0 +1,224 @@
+"""The pivots kept going: data in general position, room for the basis, refreshes, time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from anynorm import design
+from anynorm.problem import Problem
+from anynorm.solvers.linear.sparse_kernels import csr_arrays
+from anynorm.solvers.one_norm.basis import Basis
+from anynorm.solvers.one_norm.knots import Knots, Limits
+from anynorm.solvers.one_norm.pivots import GROW, MORE, REFRESH, STORE, STUCK, advance
+from anynorm.solvers.one_norm.state import ABOVE, BELOW, TIGHT, Data, State, refresh
+
+STRENGTHS = (1.0, 0.1, 10.0)  # of the change to general position, one per attempt
+
+_TARGETS = 1e-10  # general position: how far the data are changed, relative to themselves
+_COSTS = 1e-10
+_SLACKS = 1e-12
+_SECONDS = 0.05  # compiled code comes back this often
+_FIRST_CAPACITY = 64
+_PATIENCE = 50  # pivots per row and column of the basis without any progress
+
+
+class Engine:
+    """A vertex of the problem and the pivots that move it.
+
+    Parameters
+    ----------
+    problem : Problem
+        With the 1-norm regulariser; the hinge or the absolute loss.
+    attempt : int
+        Which of the random changes to general position to take.
+    """
+
+    def __init__(self, problem: Problem, attempt: int = 0) -> None:
+        n, p = problem.X.shape
+        self.problem, self.n, self.p = problem, n, p
+        self.X = kernel_storage(problem.X)
+        self.data = general_position(problem, attempt)
+        self.basis = empty_basis(min(_FIRST_CAPACITY, min(n, p) + 2), n)
+        self.state = State(
+            side=np.zeros(n, np.int8), used=np.zeros(p + 1, np.bool_), residual=np.zeros(n),
+            pull=np.zeros(p + 1), rate=np.zeros(p + 1), fixed=np.zeros(p + 1), clock=np.zeros(4),
+        )  # fmt: skip
+        self.knots = empty_knots(_FIRST_CAPACITY, n)
+        self.limits = Limits(
+            features=p, knots=np.iinfo(np.int64).max, s=np.inf, penalty=0.0, end=0.0,
+            zero_primal=float(problem.zero_primal() / problem.C), record=False,
+        )  # fmt: skip
+
+    @property
+    def n_pivots(self) -> int:
+        """The pivots made so far."""
+        return int(self.state.clock[3])
+
+    def start(self) -> None:
+        """Begin with the best bias alone: one row at margin 1, all others above or below."""
+        data, state = self.data, self.state
+        if not data.free[-1]:
+            state.side[:] = ABOVE
+            return
+        order = np.argsort(data.y * data.target)
+        up = data.y[order] > 0
+        # As the bias rises past a row, the sum of beta falls by the width of the row's box.
+        total = np.where(data.y > 0, data.cost, -data.low).sum()
+        total -= np.cumsum((data.cost - data.low)[order])
+        k = min(int(np.searchsorted(-total, 0.0)), self.n - 1)
+        state.side[order] = np.where(up == (np.arange(self.n) > k), ABOVE, BELOW)
+        state.side[order[k]] = TIGHT
+        basis = self.basis
+        basis.length[0], basis.rows[0], basis.cols[0] = 1, order[k], len(data.weight) - 1
+        basis.columns[0] = data.constant
+        state.used[-1] = True
+
+    def run(self, deadline: float = np.inf, report: Callable[[], None] | None = None) -> int:
+        """Pivot until there is a reason to stop, which is returned; MORE when time is over."""
+        pivots, quiet = 16, 0
+        while True:
+            began = time.monotonic()
+            before = (self.state.clock[0], self.knots.lengths[0], self.state.clock[3])
+            code = advance(
+                self.X, self.data, self.basis, self.state, self.knots, self.limits, pivots
+            )
+            if code == GROW:
+                self.basis = _larger_basis(self.basis)
+            elif code == STORE:
+                self.knots = _larger_knots(self.knots)
+            elif code == REFRESH:
+                if not self.refresh():
+                    return STUCK
+            elif code != MORE:
+                return int(code)
+            moved = before[:2] != (self.state.clock[0], self.knots.lengths[0])
+            quiet = 0 if moved else quiet + self.state.clock[3] - before[2]
+            if quiet > _PATIENCE * (self.n + self.basis.length[0]):
+                return STUCK
+            if code == MORE:
+                took = max(time.monotonic() - began, 1e-6)
+                pivots = int(np.clip(pivots * _SECONDS / took, 1, 4 * pivots))
+            if report is not None:
+                report()
+            if time.monotonic() >= deadline:
+                return MORE
+
+    def refresh(self) -> bool:
+        """Everything from the sets alone; whether the basis is regular."""
+        basis, m = self.basis, self.basis.length[0]
+        matrix = basis.columns[:m, basis.rows[:m]].T
+        try:
+            basis.inverse[:m, :m] = scipy.linalg.inv(matrix, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            return False
+        refresh(self.X, self.data, basis, self.state)
+        return bool(np.isfinite(basis.coef[:m]).all() and np.isfinite(basis.beta[:m]).all())
+
+
+def kernel_storage(X: Any) -> Any:
+    """X as the kernels take it: contiguous and read-only, a sparse one by sorted rows."""
+    if not sp.issparse(X):
+        X = X if X.flags.c_contiguous or X.flags.f_contiguous else np.ascontiguousarray(X)
+        X = X.view()
+        X.flags.writeable = False
+        return X
+    X = X.tocsr()
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return csr_arrays(X)
+
+
+def general_position(problem: Problem, attempt: int) -> Any:
+    """The data for the kernels, changed by random amounts; each attempt draws others."""
+    n, p = problem.X.shape
+    rng = np.random.default_rng(attempt)
+    strength = STRENGTHS[attempt]
+
+    def draw(count: int) -> np.ndarray:
+        return strength * rng.uniform(0.5, 1.5, count)
+
+    true_cost = np.ones(n) if problem.sample_weight is None else np.array(problem.sample_weight)
+    cost = true_cost * (1 + _COSTS * draw(n))
+    signed = problem.loss.signed
+    size = np.sqrt(design.column_norms_squared(problem.X))
+    constant, last = 1.0, (0.0 if problem.free_bias else np.inf)
+    if problem.bias_feature:
+        constant, last = problem.bias_feature, 1.0
+    size = np.append(size, constant * np.sqrt(n))
+    weights = problem.penalty_weights
+    weight = np.append(np.ones(p) if weights is None else weights, last)
+    weight[size == 0.0] = np.inf
+    return Data(
+        y=np.array(problem.y, dtype=np.float64),
+        target=1.0 + _TARGETS * draw(n),
+        cost=cost,
+        low=-cost if signed else np.zeros(n),
+        cost_rate=np.zeros(n),
+        low_rate=np.zeros(n),
+        true_cost=true_cost,
+        true_low=-true_cost if signed else np.zeros(n),
+        weight=weight,
+        slack=_SLACKS * draw(p + 1) * size * float(np.linalg.norm(true_cost)),
+        free=weight == 0.0,
+        size=size,
+        constant=float(constant),
+    )
+
+
+def empty_basis(capacity: int, n: int) -> Any:
+    """A basis without rows and columns, with room for some."""
+    return Basis(
+        length=np.zeros(1, np.int64),
+        rows=np.zeros(capacity, np.int64),
+        cols=np.zeros(capacity, np.int64),
+        sign=np.zeros(capacity),
+        inverse=np.zeros((capacity, capacity)),
+        columns=np.zeros((capacity, n)),
+        coef=np.zeros(capacity),
+        beta=np.zeros(capacity),
+    )
+
+
+def _larger_basis(basis: Any) -> Any:
+    m = len(basis.rows)
+    larger = empty_basis(2 * m, basis.columns.shape[1])
+    for old, new in zip(basis, larger, strict=True):
+        new[tuple(slice(length) for length in old.shape)] = old
+    larger.inverse[:m, :m] = basis.inverse
+    return larger
+
+
+def empty_knots(capacity: int, n: int) -> Any:
+    """No knots, with room for some."""
+    coefs, duals = 64 * capacity, 64 * capacity + 4 * n
+    return Knots(
+        lengths=np.zeros(3, np.int64),
+        s=np.zeros(capacity),
+        penalty=np.zeros(capacity),
+        loss=np.zeros(capacity),
+        dual=np.zeros(capacity),
+        gap=np.zeros(capacity),
+        bias=np.zeros(capacity),
+        coef_end=np.zeros(capacity, np.int64),
+        coef_column=np.zeros(coefs, np.int64),
+        coef_value=np.zeros(coefs),
+        dual_end=np.zeros(capacity, np.int64),
+        dual_row=np.zeros(duals, np.int64),
+        dual_value=np.zeros(duals),
+    )
+
+
+def _larger_knots(knots: Any) -> Any:
+    """Twice the room of each kind."""
+
+    def doubled(array: np.ndarray) -> np.ndarray:
+        return array if len(array) == 3 else np.concatenate([array, np.zeros_like(array)])
+
+    return type(knots)(*map(doubled, knots))

@@ -1,0 +1,354 @@
+"""The exact solution path of the 1-norm SVM, from w = 0 to the end.
+
+        minimise_{w, b}   sum_i c_i (1 - y_i (x_i'w + b))_+   subject to   sum_j u_j |w_j| <= s
+
+is piecewise linear in s.  With a penalty lambda instead of the constraint it is a parametric linear
+programme, which `pivots` follows from vertex to vertex; here it is set up, kept going, stopped and
+made into a record.  The absolute loss (equality constraints) is the same with a_i in [-c_i, c_i].
+
+Columns that are never penalised come first, in a path of their own on which they alone are: its end
+is where the path proper begins.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from anynorm.problem import Problem
+from anynorm.solution import Progress
+from anynorm.solvers.one_norm.engine import STRENGTHS, Engine
+from anynorm.solvers.one_norm.knots import arrive, finish, true_coefs
+from anynorm.solvers.one_norm.pivots import (
+    END,
+    FEATURES,
+    KNOTS,
+    MORE,
+    PENALTY,
+    RADIUS,
+    STUCK,
+)
+
+_END = 1e-9  # of the largest lambda: events below it are rounding
+_VERIFIED = 1e-9
+_STRAIGHT = 1e-8
+_SAME_PENALTY = 1e-11
+_STOPPED = {
+    MORE: "time_limit", END: "end", FEATURES: "max_features", KNOTS: "max_joints", RADIUS: "s_max",
+    PENALTY: "penalty_min", STUCK: "stuck",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PathRecord:
+    """The knots of a path: where the slope of (w, b) or lambda changes, s = 0, and the end.
+
+    Attributes
+    ----------
+    s : ndarray of shape (K,)
+        The weighted 1-norm of the coefficients, rising from 0.
+    penalties : ndarray of shape (K,)
+        Lambda on the segment that leaves the knot, falling; 0 at the end of the path.
+    indptr, indices, data : ndarray
+        The coefficients at the knots as a CSR matrix of K rows.
+    intercepts, losses : ndarray of shape (K,)
+        The bias, in the middle of the optimal interval, and ``sum_i c_i (1 - m_i)_+``.
+    joint : ndarray of bool of shape (K,)
+        Where the slope of (w, b) changes; elsewhere only lambda does.
+    dual_indptr, dual_rows, dual_values : ndarray
+        For each knot the duals at lambda = penalties of the rows with margin 1, and perhaps some
+        more; other rows have c_i (margin below 1) or their lower bound (above).
+    gaps : ndarray of shape (K,)
+        The relative duality gap of each knot at the lambda of the segments that touch it.
+    stopped : str
+        "end", "max_features", "max_joints", "s_max", "penalty_min" or "time_limit".
+    n_pivots : int
+        How many pivots were made.
+    """
+
+    s: np.ndarray
+    penalties: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    intercepts: np.ndarray
+    losses: np.ndarray
+    joint: np.ndarray
+    dual_indptr: np.ndarray
+    dual_rows: np.ndarray
+    dual_values: np.ndarray
+    gaps: np.ndarray
+    stopped: str
+    n_pivots: int
+
+
+class PathInterrupted(KeyboardInterrupt):
+    """Ctrl-C while a path was followed; `record` holds what was done."""
+
+    def __init__(self, record: PathRecord) -> None:
+        super().__init__(f"interrupted after {len(record.s)} knots of the path")
+        self.record = record
+
+
+def follow_path(
+    problem: Problem,
+    *,
+    max_features: int | None = None,
+    max_joints: int | None = None,
+    s_max: float | None = None,
+    penalty_min: float = 0.0,
+    deadline: float | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> PathRecord:
+    """Follow the path of the 1-norm problem from w = 0.
+
+    Parameters
+    ----------
+    problem : Problem
+        With features X, the 1-norm regulariser and the hinge or the absolute loss; its C is not
+        used.
+    max_features, max_joints : int, optional
+        Stop before more features than that are used, or at that many joints.
+    s_max : float, optional
+        Stop where the weighted 1-norm of the coefficients is s_max.
+    penalty_min : float
+        Stop at this lambda, with the duals that belong to it.
+    deadline : float, optional
+        `time.monotonic()` value at which to stop.
+    progress : callable, optional
+        Called a few times a second with the values at the last knot.
+
+    Returns
+    -------
+    PathRecord
+        The knots; `stopped` says why it ends where it does.
+
+    Raises
+    ------
+    PathInterrupted
+        At Ctrl-C, with the record so far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.losses import get_loss
+    >>> from anynorm.problem import Problem
+    >>> from anynorm.solvers.one_norm import follow_path
+    >>> X, y = np.array([[2.0, 1.0], [-2.0, 0.0]]), np.array([1.0, -1.0])
+    >>> record = follow_path(Problem(y=y, C=1.0, loss=get_loss("hinge"), X=X, regulariser="l1"))
+    >>> record.s.round(9), record.penalties.round(9), record.losses.round(9), record.stopped
+    (array([0. , 0.5]), array([4., 0.]), array([2., 0.]), 'end')
+    """
+    best: PathRecord | None = None
+    for attempt in range(len(STRENGTHS)):
+        run = _Run(problem, attempt, max_joints, np.inf if deadline is None else deadline)
+        run.engine.limits = run.engine.limits._replace(
+            features=problem.n_coefs if max_features is None else int(max_features),
+            knots=run.most_knots,
+            s=np.inf if s_max is None else float(s_max),
+            penalty=float(penalty_min),
+        )
+        record = run.follow(progress)
+        worst = record.gaps.max()
+        if best is None or not worst > best.gaps.max():
+            best = record
+        if (worst <= _VERIFIED and run.sound) or record.stopped == "time_limit":
+            break
+    assert best is not None
+    return best
+
+
+class _Run:
+    """One attempt at the whole path, and its record."""
+
+    def __init__(
+        self, problem: Problem, attempt: int, max_joints: int | None, deadline: float
+    ) -> None:
+        self.engine = Engine(problem, attempt)
+        self.deadline = deadline
+        self.most_knots = np.iinfo(np.int64).max if max_joints is None else int(max_joints)
+        self.sound = True
+
+    def follow(self, progress: Callable[[Progress], None] | None) -> PathRecord:
+        """The path as far as the limits allow."""
+        engine, began = self.engine, time.monotonic()
+        engine.start()
+        self._free_columns()
+        self._from_the_top(record=True)
+        coef = true_coefs(engine.data, engine.basis)
+        arrive(engine.data, engine.basis, engine.knots, engine.limits, coef)
+
+        def report() -> None:
+            if progress is not None and engine.knots.lengths[0] > 1:
+                progress(self._progress(time.monotonic() - began))
+
+        try:
+            code = self._run(report)
+        except KeyboardInterrupt:
+            self._close()
+            raise PathInterrupted(self._record("interrupted")) from None
+        if code in (MORE, STUCK):
+            self._close()
+        self.sound = code != STUCK
+        return self._record(_STOPPED[code])
+
+    def _run(self, report: Callable[[], None]) -> int:
+        """Pivot; knots that are no joints do not count for the limit."""
+        engine, most = self.engine, self.most_knots
+        while True:
+            code = engine.run(self.deadline, report)
+            missing = most - int(self._record("").joint.sum()) if code == KNOTS else 0
+            if missing <= 0:
+                return code
+            engine.limits = engine.limits._replace(knots=engine.limits.knots + missing)
+
+    def _free_columns(self) -> None:
+        """Bring in the columns that are never penalised, on a path of their own."""
+        engine = self.engine
+        data = engine.data
+        columns = data.free & (np.arange(len(data.free)) < engine.p)
+        if not columns.any():
+            return
+        own = np.where(columns, 1.0, np.inf)
+        own[-1] = 0.0 if data.free[-1] else np.inf
+        engine.data = data._replace(weight=own, free=own == 0.0)
+        self._from_the_top(record=False)
+        engine.run()
+        engine.data = data
+        engine.basis.sign[:] = 0.0
+
+    def _from_the_top(self, *, record: bool) -> None:
+        """Set lambda to where the first column enters."""
+        engine = self.engine
+        engine.refresh()
+        data, state = engine.data, engine.state
+        open_ = ~state.used & np.isfinite(data.weight) & ~data.free
+        pulls = (np.abs(state.pull) - data.slack)[open_] / data.weight[open_]
+        top = max(float(pulls.max(initial=0.0)), 0.0)
+        state.clock[0] = top * (1 + 1e-9)
+        # Columns of small scale have their events at small lambdas.
+        scales = data.size[open_] / data.weight[open_]
+        least = float(scales.min(initial=np.inf)) * float(np.linalg.norm(data.true_cost))
+        engine.limits = engine.limits._replace(end=_END * min(top, least), record=record)
+
+    def _close(self) -> None:
+        """Duals for the last knot, where the path was left in the middle."""
+        engine = self.engine
+        if engine.knots.penalty[engine.knots.lengths[0] - 1] == 0.0:
+            finish(
+                engine.X, engine.data, engine.basis, engine.state, engine.knots, engine.limits,
+                engine.state.clock[0],
+            )  # fmt: skip
+
+    def _progress(self, seconds: float) -> Progress:
+        knots, k = self.engine.knots, self.engine.knots.lengths[0] - 2
+        primal, dual = knots.loss[k] + knots.penalty[k] * knots.s[k], knots.dual[k]
+        return Progress(self.engine.n_pivots, primal, dual, knots.gap[k], seconds)
+
+    def _record(self, stopped: str) -> PathRecord:
+        engine = self.engine
+        knots = engine.knots
+        count, n_coefs, n_duals = (int(end) for end in knots.lengths)
+        indptr = np.concatenate([[0], knots.coef_end[:count]])
+        dual_indptr = np.concatenate([[0], knots.dual_end[:count]])
+        dual_indptr[-1] = n_duals
+        record = PathRecord(
+            s=knots.s[:count].copy(),
+            penalties=knots.penalty[:count].copy(),
+            indptr=indptr,
+            indices=knots.coef_column[:n_coefs].copy(),
+            data=knots.coef_value[:n_coefs].copy(),
+            intercepts=knots.bias[:count].copy(),
+            losses=knots.loss[:count].copy(),
+            joint=np.ones(count, dtype=bool),
+            dual_indptr=dual_indptr,
+            dual_rows=knots.dual_row[:n_duals].copy(),
+            dual_values=knots.dual_value[:n_duals].copy(),
+            gaps=np.maximum(knots.gap[:count], 0.0),
+            stopped=stopped,
+            n_pivots=engine.n_pivots,
+        )
+        record = _merged(record)
+        if record.s[-1] > engine.limits.s:
+            record = _cut_last(record, engine.limits.s, engine.p)
+        joint = _slope_changes(record, engine.p)
+        return replace(record, joint=joint)
+
+
+def _merged(record: PathRecord) -> PathRecord:
+    """The record without knots at which lambda does not fall.
+
+    Where events tie, several edges share one lambda; as all their points are solutions for it, so
+    are those of the straight line from the first knot to the last.
+    """
+    kept = np.ones(len(record.s), dtype=bool)
+    for k in range(1, len(kept)):
+        last = np.flatnonzero(kept[:k])[-1] if not kept[k - 1] else k - 1
+        kept[k] = record.penalties[k] < (1 - _SAME_PENALTY) * record.penalties[last]
+    if kept.all():
+        return record
+
+    def rows(indptr: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        lengths = np.diff(indptr)
+        chosen = np.repeat(kept, lengths)
+        ends = np.concatenate([[0], np.cumsum(lengths[kept])])
+        return ends, *(array[chosen] for array in arrays)
+
+    indptr, indices, data = rows(record.indptr, record.indices, record.data)
+    dual_indptr, dual_rows, dual_values = rows(
+        record.dual_indptr, record.dual_rows, record.dual_values
+    )
+    return replace(
+        record, s=record.s[kept], penalties=record.penalties[kept], indptr=indptr,
+        indices=indices, data=data, intercepts=record.intercepts[kept],
+        losses=record.losses[kept], joint=record.joint[kept], gaps=record.gaps[kept],
+        dual_indptr=dual_indptr, dual_rows=dual_rows, dual_values=dual_values,
+    )  # fmt: skip
+
+
+def _cut_last(record: PathRecord, s: float, p: int) -> PathRecord:
+    """The record with its last knot moved back, along its segment, to where the norm is s."""
+    share = (s - record.s[-2]) / (record.s[-1] - record.s[-2])
+    coefs = sp.csr_array((record.data, record.indices, record.indptr), shape=(len(record.s), p))
+    last = (1 - share) * coefs[[-2]] + share * coefs[[-1]]
+    start = record.indptr[-2]
+
+    def between(values: np.ndarray) -> np.ndarray:
+        return np.append(values[:-1], (1 - share) * values[-2] + share * values[-1])
+
+    begin = slice(*record.dual_indptr[-3:-1])
+    return replace(
+        record,
+        s=np.append(record.s[:-1], s),
+        penalties=np.append(record.penalties[:-1], record.penalties[-2]),
+        indptr=np.append(record.indptr[:-1], start + last.nnz),
+        indices=np.append(record.indices[:start], last.indices),
+        data=np.append(record.data[:start], last.data),
+        intercepts=between(record.intercepts),
+        losses=between(record.losses),
+        dual_indptr=np.append(record.dual_indptr[:-1], 2 * begin.stop - begin.start),
+        dual_rows=np.append(record.dual_rows[: begin.stop], record.dual_rows[begin]),
+        dual_values=np.append(record.dual_values[: begin.stop], record.dual_values[begin]),
+    )
+
+
+def _slope_changes(record: PathRecord, p: int) -> np.ndarray:
+    """Where (w, b) turns, and both ends; a path passes straight through the other knots."""
+    count = len(record.s)
+    joint = np.ones(count, dtype=bool)
+    if count < 3:
+        return joint
+    knots = sp.csr_array((record.data, record.indices, record.indptr), shape=(count, p))
+    lengths = np.diff(record.s)
+    slopes = sp.diags_array(1 / lengths) @ (knots[1:] - knots[:-1])
+    turns = abs(slopes[1:] - slopes[:-1]).max(axis=1).toarray().ravel()
+    sizes = abs(slopes).max(axis=1).toarray().ravel()
+    biases = np.diff(record.intercepts) / lengths
+    turns = np.maximum(turns, np.abs(np.diff(biases)))
+    sizes = np.maximum(sizes, np.abs(biases))
+    joint[1:-1] = turns > _STRAIGHT * np.maximum(sizes[1:], sizes[:-1])
+    return joint
