@@ -6,6 +6,7 @@ written to it until all the solutions are there.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import warnings
@@ -204,7 +205,8 @@ def store_linear(
     if estimator.verbose >= 2:
         for index, part in enumerate(certificate.per_class):
             print(f"{_title(type(estimator).__name__, data, index)}: {part}", flush=True)
-    warn_if_not_converged(certificate, fitted["n_iter_"], estimator.max_iter)
+    most = getattr(estimator, "max_iter", math.inf)
+    warn_if_not_converged(certificate, fitted["n_iter_"], most)
     return estimator
 
 
@@ -217,7 +219,7 @@ def warm_starts(estimator: Any, data: Data) -> Sequence[np.ndarray | None]:
     return duals
 
 
-def warn_if_not_converged(certificate: Certificate, n_iter: int, max_iter: int) -> None:
+def warn_if_not_converged(certificate: Certificate, n_iter: int, max_iter: float) -> None:
     """Warn with the gap that was reached, and say what to do about it."""
     if certificate.status is Status.OPTIMAL:
         return

@@ -37,6 +37,10 @@ def _is_positive_or_none(value: Any) -> bool:
     return value is None or _is_positive(value)
 
 
+def _is_not_negative(value: Any) -> bool:
+    return _is_positive(value) or (_is_real(value) and value == 0)
+
+
 def _is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
@@ -140,6 +144,22 @@ _RULES: dict[str, Rule] = {
         lambda value: True,  # `validate_penalties` knows how many there must be
         "None or an array of numbers of at least 0, one per feature",
     ),
+    "max_features": (
+        lambda value: value is None or _is_count(value),
+        "None (no limit) or an integer of at least 1",
+    ),
+    "max_joints": (
+        lambda value: value is None or _is_count(value),
+        "None (no limit) or an integer of at least 1",
+    ),
+    "s_max": (
+        lambda value: value is None or _is_not_negative(value),
+        "None (no limit) or a finite number of at least 0",
+    ),
+    "score_tolerance": (
+        _is_not_negative,
+        "a finite number of at least 0 (how far below the best score)",
+    ),
     "fit_intercept": (_is_bool, "True or False"),
     "intercept_scaling": (
         _is_positive_or_none,
@@ -177,8 +197,13 @@ def check_parameters(estimator: Any, **special: Rule) -> None:
 
     `special` has the rules of parameters that allow other values than in other estimators.
     """
+    check_values(estimator.get_params(deep=False), **special)
+
+
+def check_values(values: Mapping[str, Any], **special: Rule) -> None:
+    """Raise a ValueError that names the first of some named values that cannot be used."""
     rules = _RULES | special
-    for name, value in estimator.get_params(deep=False).items():
+    for name, value in values.items():
         allowed, description = rules[name]
         if not allowed(value):
             raise ValueError(f"{name} must be {description}; got {reprlib.repr(value)}.")

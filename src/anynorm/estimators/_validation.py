@@ -72,24 +72,31 @@ class Data:
         return np.where(self.codes == self.positive(index), 1.0, -1.0)
 
 
-def validate(estimator: Any, X: Any, y: Any, sample_weight: Any) -> Data:
+def validate(estimator: Any, X: Any, y: Any, sample_weight: Any, *, least_classes: int = 2) -> Data:
     """Check what was given to `fit`; the estimator itself is not touched."""
     X, names = validate_matrix(estimator, X)
-    return labelled(estimator, X, y, sample_weight, names)
+    return labelled(estimator, X, y, sample_weight, names, least_classes=least_classes)
 
 
 def labelled(
-    estimator: Any, X: Matrix, y: Any, sample_weight: Any, names: np.ndarray | None = None
+    estimator: Any,
+    X: Matrix,
+    y: Any,
+    sample_weight: Any,
+    names: np.ndarray | None = None,
+    *,
+    least_classes: int = 2,
 ) -> Data:
     """The same for an X that is known to be usable, such as rows of one that was checked."""
     labels, codes = _encode(_usable_labels(estimator, y, X.shape[0]))
     weights = _usable_weights(sample_weight, X.shape[0])
     weights = _with_class_weight(estimator.class_weight, labels, codes, weights)
-    kept = _classes_with_weight(labels, codes, weights)
+    kept = _classes_with_weight(labels, codes, weights, least_classes)
     total = X.shape[0] if weights is None else float(weights.sum())
-    if not 1 / LARGEST <= float(estimator.C) * total <= LARGEST:
+    C = float(getattr(estimator, "C", 1.0))
+    if not 1 / LARGEST <= C * total <= LARGEST:
         raise ValueError(
-            f"C={estimator.C} times the total weight of the rows, {total:g}, must lie between "
+            f"C={C:g} times the total weight of the rows, {total:g}, must lie between "
             f"{1 / LARGEST:g} and {LARGEST:g}. Choose another C, or divide sample_weight by its "
             "mean."
         )
@@ -370,14 +377,14 @@ def _with_class_weight(
 
 
 def _classes_with_weight(
-    labels: np.ndarray, codes: np.ndarray, weights: np.ndarray | None
+    labels: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, least: int
 ) -> np.ndarray:
-    """Places in `labels` of the classes that have a row of positive weight."""
+    """Places in `labels` of the classes, at least `least`, that have a row of positive weight."""
     if weights is None:
         kept = np.arange(len(labels))
     else:
         kept = np.unique(codes[weights > 0])
-    if len(kept) >= 2:
+    if len(kept) >= least:
         return kept
     if len(labels) == 1:
         raise ValueError(
