@@ -23,31 +23,42 @@ if TYPE_CHECKING:
     from anynorm.estimators.reweighted_any import Reweighted
     from anynorm.estimators.reweighted_svc import ReweightedSVC
     from anynorm.estimators.reweighted_svc_cv import ReweightedSVCCV
+    from anynorm.estimators.sparse_path import sparse_svm_path
+    from anynorm.estimators.sparse_svc_cv import SparseSVCCV
+    from anynorm.path import PathInterrupted, SolutionPath
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "KernelDictionary",
     "LinearSVC",
+    "PathInterrupted",
     "PolynomialDictionary",
     "Reweighted",
     "ReweightedSVC",
     "ReweightedSVCCV",
+    "SolutionPath",
+    "SparseSVCCV",
     "__version__",
     "datasets",
     "losses",
     "norms",
     "plotting",
+    "sparse_svm_path",
 ]
 
 _SUBMODULES = frozenset({"datasets", "losses", "norms", "plotting"})
 _HOME = {
     "KernelDictionary": "anynorm.dictionaries",
     "LinearSVC": "anynorm.estimators.linear_svc",
+    "PathInterrupted": "anynorm.path",
     "PolynomialDictionary": "anynorm.dictionaries",
     "Reweighted": "anynorm.estimators.reweighted_any",
     "ReweightedSVC": "anynorm.estimators.reweighted_svc",
     "ReweightedSVCCV": "anynorm.estimators.reweighted_svc_cv",
+    "SolutionPath": "anynorm.path",
+    "SparseSVCCV": "anynorm.estimators.sparse_svc_cv",
+    "sparse_svm_path": "anynorm.estimators.sparse_path",
 }
 
 

@@ -8,5 +8,14 @@ from anynorm.estimators.linear_svc import LinearSVC
 from anynorm.estimators.reweighted_any import Reweighted
 from anynorm.estimators.reweighted_svc import ReweightedSVC
 from anynorm.estimators.reweighted_svc_cv import ReweightedSVCCV
+from anynorm.estimators.sparse_path import sparse_svm_path
+from anynorm.estimators.sparse_svc_cv import SparseSVCCV
 
-__all__ = ["LinearSVC", "Reweighted", "ReweightedSVC", "ReweightedSVCCV"]
+__all__ = [
+    "LinearSVC",
+    "Reweighted",
+    "ReweightedSVC",
+    "ReweightedSVCCV",
+    "SparseSVCCV",
+    "sparse_svm_path",
+]
