@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _EXACT = 1e-9
+_ROUNDING = 1e-14
 _BLOCK_ENTRIES = 1 << 20
 
 
@@ -334,7 +335,8 @@ class SolutionPath:
         dual = np.where(margins < 1.0, weights, 0.0)
         part = slice(record.dual_indptr[knot], record.dual_indptr[knot + 1])
         dual[record.dual_rows[part]] = record.dual_values[part]
-        return problem.C * dual
+        # what rounding left of a zero could upset the repair of free columns, which is relative
+        return problem.C * np.where(dual > _ROUNDING * weights, dual, 0.0)
 
     def _recorded_certificate(self, s: float, tol: float) -> Certificate:
         """What was verified at the knot before s when the path was followed."""

@@ -266,3 +266,14 @@ def test_bad_data_are_named():
     broken[3, 1] = np.nan
     with pytest.raises(ValueError, match=r"X has NaN in column 1 \(first at row 3\)"):
         sparse_svm_path(broken, Y)
+
+
+def test_rounding_in_a_dual_does_not_spoil_the_certificate():
+    """A dual of 6e-17 on the only row of an unpenalised column: the repair gave up on it."""
+    columns = ["1101111010", "0101100001", "0101010000", "1100001101", "0000110111", "0010111000"]
+    features = np.array([[int(entry) for entry in column] for column in columns], dtype=float).T
+    path = sparse_svm_path(
+        features, [1, 1, 1, 0, 1, 1, 1, 1, 1, 1], penalty_weights=[1, 0.5, np.inf, 0, 2, 1]
+    )
+    for s in (0.0, path.s[-1] / 2, path.s[-1]):
+        assert path.certificate_at(s).gap <= 1e-9
