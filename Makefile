@@ -6,6 +6,7 @@
 #   make docs          the documentation, into docs/_build/html
 #   make bench-linear  LinearSVC against its peers at equal certified accuracy (ten minutes)
 #   make bench-walk    the walk to the 1-norm against liblinear and against one fit (three minutes)
+#   make bench-sparse  the 1-norm SVM, paths and single fits, against LP solvers and liblinear (fifteen minutes)
 #   make papers-walk   the walk paper's table and figures; does what is not recorded yet (hours from nothing)
 #   make clean         remove everything that the targets above made
 #
@@ -13,7 +14,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint docs bench-linear bench-walk papers-walk clean
+.PHONY: help demo test lint docs bench-linear bench-walk bench-sparse papers-walk clean
 
 BIN := .venv/bin
 ROOT := $(CURDIR)
@@ -60,6 +61,11 @@ bench-linear:
 bench-walk:
 	@sh tools/environment.sh bench
 	$(BIN)/python -m benchmarks.walk $(ARGS)
+	@$(BIN)/python -m benchmarks.report
+
+bench-sparse:
+	@sh tools/environment.sh bench
+	$(BIN)/python -m benchmarks.sparse $(ARGS)
 	@$(BIN)/python -m benchmarks.report
 
 papers-walk:

@@ -21,6 +21,20 @@ def dense_classification(
     return X, y
 
 
+def microarray(
+    n: int, p: int, *, informative: int = 30, shift: float = 0.8, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Few rows and many columns in correlated groups, standardised; the first ones informative."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) < int(0.7 * n), 1.0, -1.0)
+    groups = rng.standard_normal((n, max(1, p // 50)))
+    X = 0.6 * groups[:, rng.integers(0, groups.shape[1], p)] + 0.8 * rng.standard_normal((n, p))
+    X[:, :informative] += shift * y[:, None]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    order = rng.permutation(n)
+    return np.ascontiguousarray(X[order]), y[order]
+
+
 def sparse_text(
     n: int = 50_000,
     p: int = 50_000,

@@ -6,16 +6,19 @@ Ratios are of CPU time: with one thread it says the same as wall time on a quiet
 says it on a machine that others share.  Wall times are kept beside it in the JSON file.
 """
 
+import argparse
 import dataclasses
 import gc
 import importlib
 import json
+import math
 import os
 import pathlib
 import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
@@ -112,6 +115,45 @@ def timed(work: Callable[[], Any], *, repeats: int, budget: float = 20.0) -> tup
         runs=len(walls[warm]),
     )
     return timing, result
+
+
+_LONG = 10.0  # seconds from which one run of a peer is measurement enough
+
+
+def loosest(
+    solve: Callable[[float], Any],
+    gap_of: Callable[[Any], float],
+    dial: Sequence[float],
+    gap: float,
+    repeats: int,
+) -> Iterator[dict[str, Any]]:
+    """Look for the loosest setting of a peer's dial that reaches `gap` and time it there.
+
+    The dial is tightened step by step, then the last step is halved twice.  Yields every trial,
+    the best setting's timing last.
+    """
+
+    def trial(tol: float, repeats: int = 0) -> dict[str, Any]:
+        timing, result = timed(lambda: solve(tol), repeats=repeats)
+        return {**dataclasses.asdict(timing), "tol": tol, "gap": gap_of(result)}
+
+    loose = 10 * dial[0]
+    for tol in dial:
+        latest = trial(tol)
+        yield latest
+        if latest["gap"] <= gap:
+            break
+        loose = tol
+    if latest["gap"] > gap or latest["cpu"] > _LONG:
+        return
+    for _ in range(2):
+        latest = trial(math.sqrt(loose * tol))
+        yield latest
+        if latest["gap"] <= gap:
+            tol = latest["tol"]
+        else:
+            loose = latest["tol"]
+    yield trial(tol, repeats)
 
 
 def import_time(statement: str) -> dict[str, float]:
@@ -241,6 +283,48 @@ def machine(packages: Sequence[str]) -> dict[str, Any]:
         "python": platform.python_version(),
         **{name: metadata.version(name) for name in packages},
     }
+
+
+Jobs = Sequence[tuple[str, Callable[[], Row]]]
+
+
+def command(
+    name: str,
+    about: str | None,
+    prepare: Callable[[pathlib.Path, argparse.Namespace], Jobs],
+    packages: Sequence[str],
+    arguments: Sequence[str] | None = None,
+) -> list[Row]:
+    """The command line of a benchmark: run the rows asked for, print each, and the table.
+
+    `prepare` gets a folder for data, which is there while the rows run, and the options; it returns
+    the rows by their names.  A full run is written to benchmarks/results.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=about)
+    parser.add_argument("--quick", action="store_true", help="small data: does it run at all?")
+    parser.add_argument("--only", default="", help="run the rows whose name contains this text")
+    parser.add_argument("--repeats", type=int, default=5, help="runs after the first (default 5)")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds for one process")
+    parser.add_argument("--output", type=pathlib.Path, help="JSON file for the results")
+    options = parser.parse_args(arguments)
+    output = options.output
+    if output is None and not options.quick and not options.only:
+        output = RESULTS / f"{name}.json"
+    rows: list[Row] = []
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        for title, job in prepare(pathlib.Path(folder), options):
+            if options.only in title:
+                row = job()
+                # Goals are about the full size.
+                rows.append(dataclasses.replace(row, bound=None) if options.quick else row)
+                print("  ".join(cell for cell in rows[-1].cells().values() if cell), flush=True)
+    print(f"\nCPU seconds, one thread each side, {time.monotonic() - start:.0f} s in all\n")
+    print(table(rows))
+    if output is not None:
+        save(rows, output, packages)
+        print(f"\nwritten to {output}")
+    return rows
 
 
 def seconds(value: float) -> str:

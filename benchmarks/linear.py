@@ -12,12 +12,10 @@ import argparse
 import dataclasses
 import functools
 import importlib
-import math
 import pathlib
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -67,7 +65,6 @@ COMPARISONS = (
 )
 BIAS_GOAL = {"dense": 1.5, "sparse": 2.5}
 MEMORY_GOAL, IMPORT_GOAL, FIRST_FIT_GOAL = 1.2, 1.3, 0.6
-_LONG = 10.0  # seconds from which one run of a peer is measurement enough
 
 
 # ---------------------------------------------------------------- what runs in fresh processes
@@ -102,38 +99,16 @@ def ours(folder: str, work: dict[str, Any], repeats: int) -> dict[str, Any]:
 def peer(
     folder: str, work: dict[str, Any], name: str, gap: float, bound: float, repeats: int
 ) -> Iterator[dict[str, Any]]:
-    """Look for the loosest setting of a peer's dial that reaches `gap` and time it there.
-
-    The dial is tightened step by step, then the last step is halved twice.  Yields every trial,
-    the best setting's timing last.
-    """
+    """Time a peer at its loosest setting that reaches `gap`; see `harness.loosest`."""
     wanted = Work(**work)
     X, y = generators.load(pathlib.Path(folder), wanted.data)
     importlib.import_module(PEERS[name].module)
+    solve = functools.partial(PEERS[name].solve, X, y, wanted.C, wanted.loss)
 
-    def trial(tol: float, repeats: int = 0) -> dict[str, Any]:
-        solve = functools.partial(PEERS[name].solve, X, y, wanted.C, wanted.loss, tol)
-        timing, w = harness.timed(solve, repeats=repeats)
-        value = primal_value(wanted, X, y, w, 0.0)
-        return {**dataclasses.asdict(timing), "tol": tol, "gap": relative_gap(value, bound)}
+    def gap_of(w: np.ndarray) -> float:
+        return relative_gap(primal_value(wanted, X, y, w, 0.0), bound)
 
-    loose = 10 * PEERS[name].tols[0]
-    for tol in PEERS[name].tols:
-        latest = trial(tol)
-        yield latest
-        if latest["gap"] <= gap:
-            break
-        loose = tol
-    if latest["gap"] > gap or latest["cpu"] > _LONG:
-        return
-    for _ in range(2):
-        latest = trial(math.sqrt(loose * tol))
-        yield latest
-        if latest["gap"] <= gap:
-            tol = latest["tol"]
-        else:
-            loose = latest["tol"]
-    yield trial(tol, repeats)
+    return harness.loosest(solve, gap_of, PEERS[name].tols, gap, repeats)
 
 
 def memory(folder: str, work: dict[str, Any]) -> dict[str, int]:
@@ -378,35 +353,16 @@ def write_data(folder: pathlib.Path, *, quick: bool) -> None:
     generators.save(folder, "sparse", *text)
 
 
+def prepare(folder: pathlib.Path, options: argparse.Namespace) -> harness.Jobs:
+    """The rows, with their data in the folder."""
+    write_data(folder, quick=options.quick)
+    return Run(folder, options.repeats, options.limit).jobs()
+
+
 def main(arguments: list[str] | None = None) -> list[Row]:
-    """Run the rows asked for, print each as it comes and the table at the end."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.linear", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small data: does it run at all?")
-    parser.add_argument("--only", default="", help="run the rows whose name contains this text")
-    parser.add_argument("--repeats", type=int, default=5, help="runs after the first (default 5)")
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds for one process")
-    parser.add_argument("--output", type=pathlib.Path, help="JSON file for the results")
-    options = parser.parse_args(arguments)
-    output = options.output
-    if output is None and not options.quick and not options.only:
-        output = harness.RESULTS / "linear.json"
-    rows: list[Row] = []
-    start = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        write_data(pathlib.Path(folder), quick=options.quick)
-        run = Run(pathlib.Path(folder), options.repeats, options.limit)
-        for name, job in run.jobs():
-            if options.only in name:
-                row = job()
-                # Goals are about the full size.
-                rows.append(dataclasses.replace(row, bound=None) if options.quick else row)
-                print("  ".join(cell for cell in rows[-1].cells().values() if cell), flush=True)
-    print(f"\nCPU seconds, one thread each side, {time.monotonic() - start:.0f} s in all\n")
-    print(harness.table(rows))
-    if output is not None:
-        harness.save(rows, output, ["numpy", "scipy", "scikit-learn", "numba", "clarabel"])
-        print(f"\nwritten to {output}")
-    return rows
+    """Run the rows asked for."""
+    packages = ["numpy", "scipy", "scikit-learn", "numba", "clarabel"]
+    return harness.command("linear", __doc__, prepare, packages, arguments)
 
 
 if __name__ == "__main__":

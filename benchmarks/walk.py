@@ -16,8 +16,6 @@ import dataclasses
 import functools
 import pathlib
 import sys
-import tempfile
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -261,36 +259,16 @@ def write_data(folder: pathlib.Path, *, quick: bool) -> str:
     return name
 
 
+def prepare(folder: pathlib.Path, options: argparse.Namespace) -> harness.Jobs:
+    """The rows, with their data in the folder."""
+    genes = write_data(folder, quick=options.quick)
+    return Run(folder, genes, options.repeats, options.limit).jobs()
+
+
 def main(arguments: list[str] | None = None) -> list[Row]:
-    """Run the rows asked for, print each as it comes and the table at the end."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.walk", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small data: does it run at all?")
-    parser.add_argument("--only", default="", help="run the rows whose name contains this text")
-    parser.add_argument("--repeats", type=int, default=5, help="runs after the first (default 5)")
-    parser.add_argument("--limit", type=float, default=300.0, help="seconds for one process")
-    parser.add_argument("--output", type=pathlib.Path, help="JSON file for the results")
-    options = parser.parse_args(arguments)
-    output = options.output
-    if output is None and not options.quick and not options.only:
-        output = harness.RESULTS / "walk.json"
-    rows: list[Row] = []
-    start = time.monotonic()
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        genes = write_data(folder, quick=options.quick)
-        run = Run(folder, genes, options.repeats, options.limit)
-        for title, job in run.jobs():
-            if options.only in title:
-                row = job()
-                # Goals are about the full size.
-                rows.append(dataclasses.replace(row, bound=None) if options.quick else row)
-                print("  ".join(cell for cell in rows[-1].cells().values() if cell), flush=True)
-    print(f"\nCPU seconds, one thread each side, {time.monotonic() - start:.0f} s in all\n")
-    print(harness.table(rows))
-    if output is not None:
-        harness.save(rows, output, ["numpy", "scipy", "scikit-learn", "numba"])
-        print(f"\nwritten to {output}")
-    return rows
+    """Run the rows asked for."""
+    packages = ["numpy", "scipy", "scikit-learn", "numba"]
+    return harness.command("walk", __doc__, prepare, packages, arguments)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def clarabel(X: np.ndarray, y: np.ndarray, C: float, loss: str, tol: float) -> n
 
     n, p = X.shape
     identity = sp.identity(n, format="csc")
-    margins = sp.hstack([_csc_of_dense(-X * y[:, None]), -identity])
+    margins = sp.hstack([csc_of_dense(-X * y[:, None]), -identity])
     positive = sp.hstack([sp.csc_matrix((n, p)), -identity])
     slack_curvature, slack_cost = (0.0, C) if loss == "hinge" else (2 * C, 0.0)
     settings = clarabel.DefaultSettings()
@@ -89,7 +89,7 @@ def _scikit_learn(
     return model.coef_.ravel()
 
 
-def _csc_of_dense(matrix: np.ndarray) -> sp.csc_matrix:
+def csc_of_dense(matrix: np.ndarray) -> sp.csc_matrix:
     """A dense matrix in CSC form, without the search for its nonzeros."""
     rows, columns = matrix.shape
     indices = np.tile(np.arange(rows, dtype=np.int32), columns)
