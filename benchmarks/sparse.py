@@ -392,7 +392,7 @@ class Run:
             "bound": tight["bound"], "repeats": self.repeats,
         }  # fmt: skip
         trials = harness.call_each("benchmarks.sparse:text_peer", arguments, limit=self.limit)
-        other, note = _peer_of(trials, gap, self.limit)
+        other, note = time_needed(trials, gap, self.limit)
         return Row(
             work=f"squared hinge + 1-norm, {data}, C={C:g}, gap {gap:g}",
             ours=_measured(mine),
@@ -482,14 +482,17 @@ def _worst(values: list[float], others: list[float], n: int) -> float:
     return max(relative_gap(v, b, n) for v, b in zip(values, others, strict=True))
 
 
-def _peer_of(trials: list[dict[str, Any]], gap: float, limit: float) -> tuple[dict[str, Any], str]:
+def time_needed(
+    trials: list[dict[str, Any]], gap: float, limit: float
+) -> tuple[dict[str, Any], str]:
     """The trial that reached the gap; else what is known, with a note.
 
     Where the time was over first, the trial that was under way had run for the rest of it, and
     that is a lower bound of what the peer needs.
     """
-    if trials and trials[-1]["gap"] <= gap:
-        return trials[-1], ""
+    reached = [trial for trial in trials if trial["gap"] <= gap]
+    if reached:
+        return reached[-1], ""
     best = min(trials, key=lambda trial: trial["gap"], default={"gap": None, "cpu": 0.0})
     rest = limit - sum(trial["first_wall"] for trial in trials)
     if len(trials) < len(SQUARED_HINGE_DIAL):

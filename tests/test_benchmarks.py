@@ -7,10 +7,14 @@ import time
 import numpy as np
 import pytest
 
-from benchmarks import generators, harness, linear, report
+from anynorm.losses import get_loss
+from anynorm.problem import Problem
+from benchmarks import generators, harness, linear, report, sparse
 from benchmarks.harness import Row
 from benchmarks.linear import Work
+from benchmarks.peers import sparse as sparse_peers
 from benchmarks.peers.linear import PEERS
+from tests.references.linear_program import solve_linear_program
 
 
 def test_call_runs_in_a_fresh_process_with_one_thread():
@@ -125,3 +129,69 @@ def test_import_row_compares_fresh_interpreters(tmp_path):
     row = linear.Run(tmp_path, repeats=1, limit=60).imports("import sys", "import numpy", 1.0)
     assert row.met
     assert row.ratio == row.details["import sys"] / row.details["import numpy"]
+
+
+def test_linear_programme_peers_solve_the_same_problem():
+    X, y = generators.dense_classification(40, 12, informative=3, seed=4)
+    penalty = 0.1 * sparse.reference_penalty(X, y)
+    problem = Problem(y=y, C=1 / penalty, loss=get_loss("hinge"), X=X, regulariser="l1")
+    optimum = penalty * solve_linear_program(problem)
+    for name, peer in sparse_peers.PEERS.items():
+        point = peer.solve(X, y, penalty)
+        accuracy = 1e-9 if name.startswith("HiGHS") else 5e-3
+        value = sparse.objective(X, y, penalty, point.coef, point.intercept)
+        assert value == pytest.approx(optimum, rel=accuracy)
+        bound = sparse.lower_bound(X, y, penalty, point.dual)
+        assert bound == pytest.approx(optimum, rel=accuracy)
+        assert bound <= optimum * (1 + 1e-12)
+    for point in sparse_peers.highs_grid(X, y, [5 * penalty, penalty]):
+        coef, intercept = point.coef, point.intercept
+    assert sparse.objective(X, y, penalty, coef, intercept) == pytest.approx(optimum, rel=1e-9)
+    assert sparse.objective(X, y, 1.01 * sparse.reference_penalty(X, y), np.zeros(12), 0.0) == 40
+
+
+def test_no_dual_point_gives_a_bound_above_the_optimum():
+    X, y = generators.microarray(15, 30, seed=2)
+    assert np.abs(X.mean(axis=0)).max() < 1e-12
+    penalty = 0.3 * sparse.reference_penalty(X, y)
+    point = sparse_peers.highs(X, y, penalty, form="primal", solver="simplex")
+    best = sparse.objective(X, y, penalty, point.coef, point.intercept)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        dual = rng.uniform(-0.5, 1.5, 15) * rng.integers(0, 2, 15)
+        assert sparse.lower_bound(X, y, penalty, dual) <= best * (1 + 1e-12)
+
+
+def test_squared_hinge_peer_has_its_optimum_between_the_two_values():
+    X, y = generators.sparse_text(200, 150, row_entries=15, informative=30, seed=5)
+    tight = sparse_peers.scikit_learn(X, y, 2.0, 1e-10)
+    optimum, bound = sparse.squared_hinge_values(X, y, 2.0, tight)
+    assert bound == pytest.approx(optimum, rel=1e-6)
+    value, lower = sparse.squared_hinge_values(X, y, 2.0, 0.5 * tight)
+    assert lower < optimum < value
+
+
+def test_path_row_is_verified_and_never_above_the_grid():
+    [row] = sparse.main(["--quick", "--repeats", "1", "--only", "path, dense"])
+    mine, theirs = row.details["ours"], row.details["100 warm HiGHS LPs"]
+    assert mine["gap"] <= 1e-9
+    np.testing.assert_allclose(mine["values"], theirs["values"], rtol=1e-7)
+    assert row.ratio == theirs["cpu"] / mine["cpu"]
+    assert row.met is None
+
+
+def test_single_fit_row_takes_the_fastest_peer():
+    [row] = sparse.main(["--quick", "--repeats", "1", "--only", "one fit, dense 30"])
+    mine = row.details["ours"]
+    peers = [row.details[name] for name in sparse.HIGHS if name in row.details]
+    assert max(side["gap"] for side in (mine, *peers)) <= 1e-9
+    assert row.ratio == min(peer["cpu"] for peer in peers) / mine["cpu"]
+
+
+def test_peer_that_was_stopped_gives_a_lower_bound_of_its_time():
+    trials = [{"gap": 1e-2, "cpu": 5.0, "first_wall": 5.0}]
+    other, note = sparse.time_needed(trials, 1e-6, 100.0)
+    assert other["cpu"] == 95.0
+    assert "at least" in note
+    reached = [*trials, {"gap": 1e-7, "cpu": 7.0, "first_wall": 7.0}]
+    assert sparse.time_needed(reached, 1e-6, 100.0) == (reached[1], "")
