@@ -14,10 +14,11 @@ from anynorm import design
 from anynorm.problem import Problem
 from anynorm.solvers.linear.sparse_kernels import csr_arrays
 from anynorm.solvers.one_norm.basis import Basis
-from anynorm.solvers.one_norm.knots import Knots, Limits
+from anynorm.solvers.one_norm.knots import Knots, Limits, true_coefs
 from anynorm.solvers.one_norm.pivots import GROW, MORE, REFRESH, STORE, STUCK, advance
 from anynorm.solvers.one_norm.state import ABOVE, BELOW, TIGHT, Data, State, refresh
 
+END_SHARE = 1e-9  # of the largest lambda: events below it are rounding
 STRENGTHS = (1.0, 0.1, 10.0)  # of the change to general position, one per attempt
 
 _TARGETS = 1e-10  # general position: how far the data are changed, relative to themselves
@@ -79,6 +80,110 @@ class Engine:
         basis.columns[0] = data.constant
         state.used[-1] = True
 
+    @property
+    def rows(self) -> np.ndarray:
+        """E: the rows at margin 1."""
+        return np.asarray(self.basis.rows[: self.basis.length[0]])
+
+    @property
+    def columns(self) -> np.ndarray:
+        """V: the columns in use; p is the bias."""
+        return np.asarray(self.basis.cols[: self.basis.length[0]])
+
+    def coefs(self) -> np.ndarray:
+        """The true coefficients of V."""
+        return np.asarray(true_coefs(self.data, self.basis))
+
+    def betas(self) -> np.ndarray:
+        """Beta = y a with the true costs, at the present lambda."""
+        data, state, m = self.data, self.state, self.basis.length[0]
+        beta = data.y * np.where(state.side == ABOVE, data.true_cost, data.true_low)
+        weights = np.where(data.free, 0.0, data.weight)[self.columns]
+        goal = state.clock[0] * self.basis.sign[:m] * weights - state.fixed[self.columns]
+        beta[self.rows] = self.basis.inverse[:m, :m].T @ goal
+        return beta
+
+    def from_the_top(self, least: float = 0.0) -> None:
+        """Set lambda to where the first column enters; a share `least` of that ends the path."""
+        self.refresh()
+        data, state = self.data, self.state
+        open_ = ~state.used & np.isfinite(data.weight) & ~data.free
+        pulls = (np.abs(state.pull) - data.slack)[open_] / data.weight[open_]
+        top = max(float(pulls.max(initial=0.0)), 0.0)
+        state.clock[0] = top * (1 + 1e-9)
+        # Columns of small scale have their events at small lambdas.
+        scales = data.size[open_] / data.weight[open_]
+        scale = float(scales.min(initial=np.inf)) * float(np.linalg.norm(data.true_cost))
+        self.limits = self.limits._replace(end=least * min(top, scale))
+
+    def free_columns(self) -> None:
+        """Bring in the columns that are never penalised, on a path of their own."""
+        data, limits = self.data, self.limits
+        columns = data.free & (np.arange(len(data.free)) < self.p)
+        if not columns.any():
+            return
+        own = np.where(columns, 1.0, np.inf)
+        own[-1] = 0.0 if data.free[-1] else np.inf
+        self.data = data._replace(weight=own, free=own == 0.0)
+        self.limits = limits._replace(penalty=0.0)
+        self.from_the_top(END_SHARE)
+        self.run()
+        self.data, self.limits = data, limits
+        self.basis.sign[:] = 0.0
+
+    def place(self, rows: np.ndarray, columns: np.ndarray, lam: float) -> bool:
+        """Begin at the vertex with these rows at margin 1 and these columns (p is the bias).
+
+        Signs and sides are those that the vertex has, so it is a point of the problem like any
+        other; its duals may be out of their bounds.
+        """
+        data, state, m = self.data, self.state, len(rows)
+        while len(self.basis.rows) <= m:
+            self.basis = _larger_basis(self.basis)
+        basis = self.basis
+        basis.length[0], basis.rows[:m], basis.cols[:m] = m, rows, columns
+        for slot, j in enumerate(columns):
+            basis.columns[slot] = data.constant if j == self.p else _column(self.problem.X, j)
+        basis.sign[:m] = 1.0
+        state.clock[0] = lam
+        state.used[columns] = True
+        if not self.refresh():
+            return False
+        basis.sign[:m] = np.where(data.free[columns], 0.0, np.where(basis.coef[:m] < 0, -1.0, 1.0))
+        state.side[:] = np.where(state.residual > 0, ABOVE, BELOW)
+        state.side[rows] = TIGHT
+        return self.refresh()
+
+    def mend(self, deadline: float = np.inf) -> int:
+        """Move from any vertex to the optimal one at the present lambda.
+
+        The bounds that the duals break are moved out to where they are, and then back again: a
+        parametric problem, which ends with the true bounds.
+        """
+        data, state, m = self.data, self.state, self.basis.length[0]
+        lam, rng = float(state.clock[0]), np.random.default_rng(0)
+        rows = self.basis.rows[:m]
+        a = data.y[rows] * self.basis.beta[:m]
+        cost_rate, low_rate = np.zeros(self.n), np.zeros(self.n)
+        # Each is moved by an amount of its own, so that no two meet their bounds at once.
+        cost_rate[rows] = rng.uniform(1.01, 1.2, m) * np.maximum(a - data.cost[rows], 0.0)
+        low_rate[rows] = rng.uniform(1.01, 1.2, m) * np.minimum(a - data.low[rows], 0.0)
+        with np.errstate(invalid="ignore"):
+            bound = np.where(data.free, 0.0, lam * data.weight) + data.slack
+        excess = np.where(state.used, 0.0, np.maximum(np.abs(state.pull) - bound, 0.0))
+        self.data = data._replace(
+            cost_rate=cost_rate, low_rate=low_rate, slack=bound,
+            weight=rng.uniform(1.01, 1.2, len(excess)) * excess,
+        )  # fmt: skip
+        limits = self.limits
+        self.limits = limits._replace(end=0.0, penalty=0.0, record=False)
+        state.clock[0] = 1.0
+        sound = self.refresh()
+        code = self.run(deadline) if sound else STUCK
+        self.data, self.limits = data, limits
+        state.clock[0] = lam
+        return code if self.refresh() else STUCK
+
     def run(self, deadline: float = np.inf, report: Callable[[], None] | None = None) -> int:
         """Pivot until there is a reason to stop, which is returned; MORE when time is over."""
         pivots, quiet = 16, 0
@@ -119,6 +224,11 @@ class Engine:
             return False
         refresh(self.X, self.data, basis, self.state)
         return bool(np.isfinite(basis.coef[:m]).all() and np.isfinite(basis.beta[:m]).all())
+
+
+def _column(X: Any, j: int) -> np.ndarray:
+    column = X[:, [j]]
+    return np.asarray(column.toarray() if sp.issparse(column) else column, dtype=float).ravel()
 
 
 def kernel_storage(X: Any) -> Any:

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from anynorm.problem import Problem
 from anynorm.solution import Progress
-from anynorm.solvers.one_norm.engine import STRENGTHS, Engine
+from anynorm.solvers.one_norm.engine import END_SHARE, STRENGTHS, Engine
 from anynorm.solvers.one_norm.knots import arrive, finish, true_coefs
 from anynorm.solvers.one_norm.pivots import (
     END,
@@ -33,7 +33,6 @@ from anynorm.solvers.one_norm.pivots import (
     STUCK,
 )
 
-_END = 1e-9  # of the largest lambda: events below it are rounding
 _VERIFIED = 1e-9
 _STRAIGHT = 1e-8
 _SAME_PENALTY = 1e-11
@@ -177,8 +176,9 @@ class _Run:
         """The path as far as the limits allow."""
         engine, began = self.engine, time.monotonic()
         engine.start()
-        self._free_columns()
-        self._from_the_top(record=True)
+        engine.free_columns()
+        engine.from_the_top(END_SHARE)
+        engine.limits = engine.limits._replace(record=True)
         coef = true_coefs(engine.data, engine.basis)
         arrive(engine.data, engine.basis, engine.knots, engine.limits, coef)
 
@@ -205,35 +205,6 @@ class _Run:
             if missing <= 0:
                 return code
             engine.limits = engine.limits._replace(knots=engine.limits.knots + missing)
-
-    def _free_columns(self) -> None:
-        """Bring in the columns that are never penalised, on a path of their own."""
-        engine = self.engine
-        data = engine.data
-        columns = data.free & (np.arange(len(data.free)) < engine.p)
-        if not columns.any():
-            return
-        own = np.where(columns, 1.0, np.inf)
-        own[-1] = 0.0 if data.free[-1] else np.inf
-        engine.data = data._replace(weight=own, free=own == 0.0)
-        self._from_the_top(record=False)
-        engine.run()
-        engine.data = data
-        engine.basis.sign[:] = 0.0
-
-    def _from_the_top(self, *, record: bool) -> None:
-        """Set lambda to where the first column enters."""
-        engine = self.engine
-        engine.refresh()
-        data, state = engine.data, engine.state
-        open_ = ~state.used & np.isfinite(data.weight) & ~data.free
-        pulls = (np.abs(state.pull) - data.slack)[open_] / data.weight[open_]
-        top = max(float(pulls.max(initial=0.0)), 0.0)
-        state.clock[0] = top * (1 + 1e-9)
-        # Columns of small scale have their events at small lambdas.
-        scales = data.size[open_] / data.weight[open_]
-        least = float(scales.min(initial=np.inf)) * float(np.linalg.norm(data.true_cost))
-        engine.limits = engine.limits._replace(end=_END * min(top, least), record=record)
 
     def _close(self) -> None:
         """Duals for the last knot, where the path was left in the middle."""

@@ -2,7 +2,15 @@
 
         minimise_{w, b}   sum_j u_j |w_j| + C sum_i c_i (1 - y_i (x_i'w + b))_+
 
-The path, followed from w = 0 to lambda = 1/C, ends in a vertex with its duals: an exact solution.
+Vertices are moved by the pivots of the path, but neither through all of it nor on all of X:
+
+- rows: a problem with many examples is solved for a part of them first (weighted up, so that
+  lambda keeps its meaning).  The rows at margin 1 and the columns in use of that solution are a
+  vertex of the next larger problem, not far from its optimum; `Engine.mend` goes there.
+- columns: only a part takes part, those on which the duals pull the most.  Columns beyond their
+  bound join, until there are none: then the solution is that of the whole problem.
+
+The first, smallest problem is solved along the path from w = 0 to lambda = 1/C.
 """
 
 from __future__ import annotations
@@ -10,13 +18,28 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
+from anynorm import design
 from anynorm.certificate import certify, optimal_bias
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
-from anynorm.solvers.one_norm.exact_path import PathRecord, follow_path
+from anynorm.solvers.one_norm.engine import STRENGTHS, Engine
+from anynorm.solvers.one_norm.pivots import END, MORE, PENALTY, STUCK
+
+_FEW_ROWS = 600  # the smallest part
+_GROWTH = 4
+_FEW_COLUMNS = 400
+_BEYOND = 1e-9  # relative: pulls beyond their bounds by more ask for their column
+
+
+class Vertex(NamedTuple):
+    """Rows at margin 1 and columns in use, as places in the whole problem; p is the bias."""
+
+    rows: np.ndarray
+    columns: np.ndarray
 
 
 def solve_linear_programme(
@@ -30,39 +53,157 @@ def solve_linear_programme(
     progress: Callable[[Progress], None] | None,
 ) -> Solution:
     """Solve one problem of the hinge or the absolute loss; see `solve_one_norm`."""
-    kept = None if problem.sample_weight is None else problem.sample_weight > 0
-    inner = problem
-    if kept is not None and not kept.all():
-        assert problem.sample_weight is not None
-        inner = replace(
-            problem, X=problem.X[kept], y=problem.y[kept], sample_weight=problem.sample_weight[kept]
-        )
-    record = follow_path(inner, penalty_min=1.0 / problem.C, deadline=deadline, progress=progress)
-    coef, dual = last_point(inner, record)
-    if kept is not None and not kept.all():
-        whole = np.zeros(problem.n_rows)
-        whole[kept] = dual
-        dual = whole
-    scores = problem.scores(coef)
-    bias = record.intercepts[-1]
-    if problem.free_bias:
-        bias = optimal_bias(problem.loss, scores, problem.y, problem.C, problem.sample_weight)
-    late = deadline is not None and time.monotonic() >= deadline
-    certificate = certify(
-        problem, coef, bias, problem.C * dual, tol=tol, scores=scores,
-        stopped=Status.TIME_LIMIT if late else Status.MAX_ITER,
-    )  # fmt: skip
-    return Solution(problem.C * dual, certificate, max(1, record.n_pivots), coef, float(bias))
+    run = _Run(problem, tol, np.inf if deadline is None else deadline, seed, progress)
+    for attempt in range(len(STRENGTHS)):
+        run.attempt(attempt)
+        if run.done() or time.monotonic() >= run.deadline:
+            break
+    return run.solution
 
 
-def last_point(problem: Problem, record: PathRecord) -> tuple[np.ndarray, np.ndarray]:
-    """The coefficients of a record's last knot and its duals in [low, c]."""
-    coef = np.zeros(problem.n_coefs)
-    knot = slice(record.indptr[-2], record.indptr[-1])
-    coef[record.indices[knot]] = record.data[knot]
-    cost = np.ones(problem.n_rows) if problem.sample_weight is None else problem.sample_weight
-    residual = 1.0 - problem.y * (problem.scores(coef) + record.intercepts[-1])
-    dual = np.where(residual > 0, cost, -cost if problem.loss.signed else 0.0)
-    rows = slice(record.dual_indptr[-2], record.dual_indptr[-1])
-    dual[record.dual_rows[rows]] = record.dual_values[rows]
-    return coef, dual
+class _Run:
+    """One fit: parts of the problem, larger and larger, and the best certified point so far."""
+
+    def __init__(self, problem, tol, deadline, seed, progress):
+        self.problem, self.tol, self.deadline = problem, tol, deadline
+        self.progress, self.began = progress, time.monotonic()
+        self.seed, self.n_pivots = seed, 0
+        self.lam = 1.0 / problem.C
+        weights = problem.sample_weight
+        self.cost = np.ones(problem.n_rows) if weights is None else weights
+        u = problem.penalty_weights
+        self.weights = np.ones(problem.n_coefs) if u is None else u
+        self.solution = self._certified(np.zeros(problem.n_coefs), np.zeros(problem.n_rows))
+
+    def attempt(self, attempt: int) -> None:
+        """Solve part after part, up to the whole problem."""
+        vertex: Vertex | None = None
+        parts = self._parts()
+        columns = self._first_columns(parts[0])
+        for rows in parts:
+            while True:
+                engine = self._engine(rows, columns, attempt)
+                code = self._solve(engine, rows, columns, vertex)
+                self.n_pivots += engine.n_pivots
+                if code == STUCK or (code == MORE and time.monotonic() >= self.deadline):
+                    self._offer(engine, rows, columns)
+                    return
+                names = np.append(columns, self.problem.n_coefs)
+                vertex = Vertex(rows[engine.rows], names[engine.columns])
+                missed = self._missed(rows, engine.betas(), columns)
+                if not missed.size:
+                    break
+                columns = np.union1d(columns, missed)
+        self._offer(engine, rows, columns)
+
+    def _parts(self) -> list[np.ndarray]:
+        """Random rows, a few of each class, and more and more of them; rows of weight 0 are out."""
+        rng = np.random.default_rng(self.seed)
+        rows = np.flatnonzero(self.cost > 0)
+        order = rng.permutation(rows)
+        # Every part has the classes in their proportion.
+        rank = np.empty(len(order))
+        for label in (-1.0, 1.0):
+            own = self.problem.y[order] == label
+            rank[own] = (np.arange(own.sum()) + 0.5) / max(1, own.sum())
+        order = order[np.argsort(rank, kind="stable")]
+        sizes = [len(rows)]
+        while sizes[-1] > _GROWTH * _FEW_ROWS:
+            sizes.append(sizes[-1] // _GROWTH)
+        return [np.sort(order[:size]) for size in reversed(sizes)]
+
+    def _engine(self, rows: np.ndarray, columns: np.ndarray, attempt: int) -> Engine:
+        problem = self.problem
+        X = problem.X
+        if len(rows) < problem.n_rows:
+            X = X[rows]
+        if len(columns) < problem.n_coefs:
+            X = X[:, columns]
+        cost = self.cost[rows] * (self.cost.sum() / self.cost[rows].sum())
+        part = replace(
+            problem, X=X, y=problem.y[rows], sample_weight=cost,
+            penalty_weights=self.weights[columns],
+        )  # fmt: skip
+        engine = Engine(part, attempt)
+        engine.limits = engine.limits._replace(penalty=self.lam)
+        return engine
+
+    def _solve(
+        self, engine: Engine, rows: np.ndarray, columns: np.ndarray, vertex: Vertex | None
+    ) -> int:
+        if vertex is not None:
+            slots = np.searchsorted(columns, vertex.columns)
+            slots[vertex.columns == self.problem.n_coefs] = len(columns)
+            if engine.place(np.searchsorted(rows, vertex.rows), slots, self.lam):
+                return engine.mend(self.deadline)
+        engine.start()
+        engine.free_columns()
+        engine.from_the_top()
+        code = engine.run(self.deadline)
+        if code in (END, PENALTY):
+            engine.state.clock[0] = self.lam
+            engine.refresh()
+        return code
+
+    def _first_columns(self, rows: np.ndarray) -> np.ndarray:
+        """The columns on which the duals of the bias alone pull the most."""
+        problem = self.problem
+        usable = np.flatnonzero(np.isfinite(self.weights))
+        most = max(_FEW_COLUMNS, 2 * len(rows))
+        if len(usable) <= 2 * most:
+            return usable
+        y, cost = problem.y[rows], self.cost[rows]
+        up, down = cost[y > 0].sum(), cost[y < 0].sum()
+        share = np.where(y > 0, min(1.0, down / max(up, 1e-300)), min(1.0, up / max(down, 1e-300)))
+        X = problem.X if len(rows) == problem.n_rows else problem.X[rows]
+        pull = np.abs(design.rmatvec(X, y * cost * share))[usable]
+        with np.errstate(divide="ignore"):
+            pull = np.where(self.weights[usable] > 0, pull / self.weights[usable], np.inf)
+        return np.sort(usable[np.argpartition(-pull, most)[:most]])
+
+    def _missed(self, rows: np.ndarray, beta: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Columns that are beyond their bounds, those that are most so."""
+        problem = self.problem
+        if len(columns) == problem.n_coefs:
+            return columns[:0]
+        X = problem.X if len(rows) == problem.n_rows else problem.X[rows]
+        bound = self.lam * self.weights
+        with np.errstate(invalid="ignore"):
+            excess = np.abs(design.rmatvec(X, beta)) - (1 + _BEYOND) * bound
+        excess[columns] = -np.inf
+        excess[~np.isfinite(self.weights)] = -np.inf
+        beyond = np.flatnonzero(excess > 0)
+        most = max(_FEW_COLUMNS, len(columns) // 4)
+        if len(beyond) > most:
+            beyond = beyond[np.argpartition(-excess[beyond], most)[:most]]
+        return beyond
+
+    def _offer(self, engine: Engine, rows: np.ndarray, columns: np.ndarray) -> None:
+        """Certify the engine's vertex for the whole problem; keep it if it is better."""
+        problem = self.problem
+        coef, dual = np.zeros(problem.n_coefs + 1), np.zeros(problem.n_rows)
+        coef[np.append(columns, problem.n_coefs)[engine.columns]] = engine.coefs()
+        dual[rows] = problem.y[rows] * engine.betas()
+        found = self._certified(coef[:-1], dual, float(coef[-1]) * engine.data.constant)
+        if found.certificate.gap < self.solution.certificate.gap:
+            self.solution = found
+        if self.progress is not None:
+            best = found.certificate
+            seconds = time.monotonic() - self.began
+            self.progress(Progress(self.n_pivots, best.primal, best.dual, best.gap, seconds))
+
+    def _certified(self, coef: np.ndarray, dual: np.ndarray, bias: float = 0.0) -> Solution:
+        problem = self.problem
+        scores = problem.scores(coef)
+        if problem.free_bias:
+            bias = optimal_bias(problem.loss, scores, problem.y, problem.C, problem.sample_weight)
+        late = time.monotonic() >= self.deadline
+        certificate = certify(
+            problem, coef, bias, problem.C * dual, tol=self.tol, scores=scores,
+            stopped=Status.TIME_LIMIT if late else Status.MAX_ITER,
+        )  # fmt: skip
+        return Solution(problem.C * dual, certificate, max(1, self.n_pivots), coef, float(bias))
+
+    def done(self) -> bool:
+        """Whether the best point is certified."""
+        return self.solution.certificate.status is Status.OPTIMAL
