@@ -51,6 +51,7 @@ class Engine:
             pull=np.zeros(p + 1), rate=np.zeros(p + 1), fixed=np.zeros(p + 1), clock=np.zeros(4),
         )  # fmt: skip
         self.knots = empty_knots(_FIRST_CAPACITY, n)
+        self.most_pivots = np.inf
         self.limits = Limits(
             features=p, knots=np.iinfo(np.int64).max, s=np.inf, penalty=0.0, end=0.0,
             zero_primal=float(problem.zero_primal() / problem.C), record=False,
@@ -185,7 +186,7 @@ class Engine:
         return code if self.refresh() else STUCK
 
     def run(self, deadline: float = np.inf, report: Callable[[], None] | None = None) -> int:
-        """Pivot until there is a reason to stop, which is returned; MORE when time is over."""
+        """Pivot until there is a reason to stop; returns it, or MORE when time or pivots are spent."""
         pivots, quiet = 16, 0
         while True:
             began = time.monotonic()
@@ -209,9 +210,10 @@ class Engine:
             if code == MORE:
                 took = max(time.monotonic() - began, 1e-6)
                 pivots = int(np.clip(pivots * _SECONDS / took, 1, 4 * pivots))
+                pivots = int(max(1, min(pivots, self.most_pivots - self.n_pivots)))
             if report is not None:
                 report()
-            if time.monotonic() >= deadline:
+            if time.monotonic() >= deadline or self.n_pivots >= self.most_pivots:
                 return MORE
 
     def refresh(self) -> bool:

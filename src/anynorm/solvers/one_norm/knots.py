@@ -215,12 +215,14 @@ def arrive(data, basis, knots, limits, coef):
 
 
 @inner_kernel
-def features_on(data, basis, coef):
-    """How many coefficients are not zero."""
-    count = 0
+def features_between(data, basis, coef, direction, entering):
+    """How many coefficients are not zero on the segment that leaves a vertex."""
+    last = data.weight.size - 1
+    count = 1 if 0 <= entering < last else 0
+    least = _ZERO * span(data, basis, direction, entering)
     for c in range(coef.size):
         j = basis.cols[c]
-        if j < data.weight.size - 1 and coef[c] != 0.0:
+        if j < last and (coef[c] != 0.0 or abs(direction[c]) * data.size[j] > least):
             count += 1
     return count
 

@@ -10,7 +10,8 @@ Vertices are moved by the pivots of the path, but neither through all of it nor 
 - columns: only a part takes part, those on which the duals pull the most.  Columns beyond their
   bound join, until there are none: then the solution is that of the whole problem.
 
-The first, smallest problem is solved along the path from w = 0 to lambda = 1/C.
+The first, smallest problem is solved along the path from w = 0 to lambda = 1/C.  A hundred pivots
+count as one iteration.
 """
 
 from __future__ import annotations
@@ -21,17 +22,19 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from anynorm import design
 from anynorm.certificate import certify, optimal_bias
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
 from anynorm.solvers.one_norm.engine import STRENGTHS, Engine
-from anynorm.solvers.one_norm.pivots import END, MORE, PENALTY, STUCK
+from anynorm.solvers.one_norm.pivots import END, PENALTY, STUCK
 
 _FEW_ROWS = 600  # the smallest part
 _GROWTH = 4
-_FEW_COLUMNS = 400
+PIVOTS_PER_ITERATION = 100
+_FEW_COLUMNS, _MOST_COLUMNS = 400, 1000
 _BEYOND = 1e-9  # relative: pulls beyond their bounds by more ask for their column
 
 
@@ -54,9 +57,10 @@ def solve_linear_programme(
 ) -> Solution:
     """Solve one problem of the hinge or the absolute loss; see `solve_one_norm`."""
     run = _Run(problem, tol, np.inf if deadline is None else deadline, seed, progress)
+    run.most_pivots = max_iter * PIVOTS_PER_ITERATION
     for attempt in range(len(STRENGTHS)):
         run.attempt(attempt)
-        if run.done() or time.monotonic() >= run.deadline:
+        if run.done() or run.spent():
             break
     return run.solution
 
@@ -67,8 +71,7 @@ class _Run:
     def __init__(self, problem, tol, deadline, seed, progress):
         self.problem, self.tol, self.deadline = problem, tol, deadline
         self.progress, self.began = progress, time.monotonic()
-        self.seed, self.n_pivots = seed, 0
-        self.lam = 1.0 / problem.C
+        self.seed, self.n_pivots, self.most_pivots = seed, 0, np.inf
         weights = problem.sample_weight
         self.cost = np.ones(problem.n_rows) if weights is None else weights
         u = problem.penalty_weights
@@ -85,7 +88,7 @@ class _Run:
                 engine = self._engine(rows, columns, attempt)
                 code = self._solve(engine, rows, columns, vertex)
                 self.n_pivots += engine.n_pivots
-                if code == STUCK or (code == MORE and time.monotonic() >= self.deadline):
+                if code == STUCK or self.spent():
                     self._offer(engine, rows, columns)
                     return
                 names = np.append(columns, self.problem.n_coefs)
@@ -112,20 +115,31 @@ class _Run:
             sizes.append(sizes[-1] // _GROWTH)
         return [np.sort(order[:size]) for size in reversed(sizes)]
 
+    def _penalty(self, rows: np.ndarray) -> float:
+        """Lambda for a part: larger where there are more columns than rows.
+
+        Chance pulls at columns of noise by the root of the rows' number.  Weighted up, a part has
+        more of that than the whole, and would take in many such columns.
+        """
+        noise = np.count_nonzero(self.cost) / len(rows) if len(rows) < self.problem.n_coefs else 1.0
+        return float(np.sqrt(noise) / self.problem.C)
+
     def _engine(self, rows: np.ndarray, columns: np.ndarray, attempt: int) -> Engine:
         problem = self.problem
         X = problem.X
         if len(rows) < problem.n_rows:
             X = X[rows]
         if len(columns) < problem.n_coefs:
-            X = X[:, columns]
+            # By rows again: plain indexing would give the columns one after the other.
+            X = X[:, columns] if sp.issparse(X) else np.take(X, columns, axis=1)
         cost = self.cost[rows] * (self.cost.sum() / self.cost[rows].sum())
         part = replace(
             problem, X=X, y=problem.y[rows], sample_weight=cost,
             penalty_weights=self.weights[columns],
         )  # fmt: skip
         engine = Engine(part, attempt)
-        engine.limits = engine.limits._replace(penalty=self.lam)
+        engine.limits = engine.limits._replace(penalty=self._penalty(rows))
+        engine.most_pivots = self.most_pivots - self.n_pivots
         return engine
 
     def _solve(
@@ -134,14 +148,14 @@ class _Run:
         if vertex is not None:
             slots = np.searchsorted(columns, vertex.columns)
             slots[vertex.columns == self.problem.n_coefs] = len(columns)
-            if engine.place(np.searchsorted(rows, vertex.rows), slots, self.lam):
+            if engine.place(np.searchsorted(rows, vertex.rows), slots, self._penalty(rows)):
                 return engine.mend(self.deadline)
         engine.start()
         engine.free_columns()
         engine.from_the_top()
         code = engine.run(self.deadline)
         if code in (END, PENALTY):
-            engine.state.clock[0] = self.lam
+            engine.state.clock[0] = self._penalty(rows)
             engine.refresh()
         return code
 
@@ -149,7 +163,7 @@ class _Run:
         """The columns on which the duals of the bias alone pull the most."""
         problem = self.problem
         usable = np.flatnonzero(np.isfinite(self.weights))
-        most = max(_FEW_COLUMNS, 2 * len(rows))
+        most = min(max(_FEW_COLUMNS, 2 * len(rows)), _MOST_COLUMNS)
         if len(usable) <= 2 * most:
             return usable
         y, cost = problem.y[rows], self.cost[rows]
@@ -167,7 +181,7 @@ class _Run:
         if len(columns) == problem.n_coefs:
             return columns[:0]
         X = problem.X if len(rows) == problem.n_rows else problem.X[rows]
-        bound = self.lam * self.weights
+        bound = self._penalty(rows) * self.weights
         with np.errstate(invalid="ignore"):
             excess = np.abs(design.rmatvec(X, beta)) - (1 + _BEYOND) * bound
         excess[columns] = -np.inf
@@ -202,7 +216,12 @@ class _Run:
             problem, coef, bias, problem.C * dual, tol=self.tol, scores=scores,
             stopped=Status.TIME_LIMIT if late else Status.MAX_ITER,
         )  # fmt: skip
-        return Solution(problem.C * dual, certificate, max(1, self.n_pivots), coef, float(bias))
+        n_iter = max(1, -(-self.n_pivots // PIVOTS_PER_ITERATION))
+        return Solution(problem.C * dual, certificate, n_iter, coef, float(bias))
+
+    def spent(self) -> bool:
+        """Whether time or pivots have run out."""
+        return time.monotonic() >= self.deadline or self.n_pivots >= self.most_pivots
 
     def done(self) -> bool:
         """Whether the best point is certified."""

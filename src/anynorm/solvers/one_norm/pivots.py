@@ -37,7 +37,7 @@ from anynorm.solvers.one_norm.basis import (
 from anynorm.solvers.one_norm.knots import (
     arrive,
     depart,
-    features_on,
+    features_between,
     finish,
     one_norm,
     signed_weights,
@@ -252,7 +252,7 @@ def leave_knot(X, data, basis, state, knots, limits, event, edge, tau, moved, di
     depart(X, data, basis, state, knots, limits, lam, beta)
     if knots.lengths[0] >= limits.knots:
         return False, KNOTS
-    if entering >= 0 and features_on(data, basis, coef) + 1 > limits.features:
+    if features_between(data, basis, coef, direction, entering) > limits.features:
         return False, FEATURES
     return True, MORE
 

@@ -3,7 +3,7 @@
     minimise_{w, b}   sum_j u_j |w_j| + g(1 - y (X w + b))
 
 squared hinge, logistic, squared     prox-Newton over working sets
-hinge, absolute                      the exact path to lambda = 1/C
+hinge, absolute                      vertices moved by pivots, on growing parts of X
 """
 
 from __future__ import annotations
