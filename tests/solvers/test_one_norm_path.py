@@ -198,9 +198,21 @@ def test_limits_stop_the_path_where_they_say():
     assert np.abs(coef).sum() == pytest.approx(short.s[-1], rel=1e-12)
     found = replace(problem, C=1 / short.penalties[-1]).objective(coef, bias)
     assert found == pytest.approx(optimum(problem, short.penalties[-1]) / short.penalties[-1])
+    assert follow_path(problem, s_max=0.0).s.tolist() == [0.0]
     late = follow_path(problem, deadline=time.monotonic())
     assert late.stopped == "time_limit"
     assert len(late.s) <= len(whole.s)
+
+
+def test_duals_at_rest_at_their_bounds_are_no_events():
+    """Columns that are never penalised, ties at lambda = 7: the path once ended there."""
+    X = np.array([[-2, 2, -1, -1], [-1, -2, -1, 2], [1, 2, 2, -1], [-2, 2, 0, 1], [-1, 1, 0, -2],
+                  [-1, 2, 1, 1]], dtype=float)  # fmt: skip
+    y = np.array([-1.0, 1.0, -1.0, 1.0, -1.0, -1.0])
+    u = np.array([0.0, 0.0, 1.0, 0.5])
+    record = follow_path(make_problem(X, y, penalty_weights=u, intercept=None))
+    assert record.stopped == "end"
+    np.testing.assert_allclose([record.s[-1], record.losses[-1]], [0.5, 0.0], atol=1e-12)
 
 
 def test_ctrl_c_hands_over_what_was_done():

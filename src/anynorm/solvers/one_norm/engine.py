@@ -186,7 +186,7 @@ class Engine:
         return code if self.refresh() else STUCK
 
     def run(self, deadline: float = np.inf, report: Callable[[], None] | None = None) -> int:
-        """Pivot until there is a reason to stop; returns it, or MORE when time or pivots are spent."""
+        """Pivot until there is a reason to stop; MORE when time or pivots are spent."""
         pivots, quiet = 16, 0
         while True:
             began = time.monotonic()

@@ -244,7 +244,7 @@ class _Run:
             n_pivots=engine.n_pivots,
         )
         record = _merged(record)
-        if record.s[-1] > engine.limits.s:
+        if record.s[-1] > engine.limits.s and len(record.s) > 1:
             record = _cut_last(record, engine.limits.s, engine.p)
         joint = _slope_changes(record, engine.p)
         return replace(record, joint=joint)
@@ -257,11 +257,15 @@ def _merged(record: PathRecord) -> PathRecord:
     are those of the straight line from the first knot to the last.
     """
     kept = np.ones(len(record.s), dtype=bool)
+    last = 0
     for k in range(1, len(kept)):
-        last = np.flatnonzero(kept[:k])[-1] if not kept[k - 1] else k - 1
         kept[k] = record.penalties[k] < (1 - _SAME_PENALTY) * record.penalties[last]
-    if kept.all():
-        return record
+        last = k if kept[k] else last
+    return record if kept.all() else _chosen(record, kept)
+
+
+def _chosen(record: PathRecord, kept: np.ndarray) -> PathRecord:
+    """The record of some of its knots."""
 
     def rows(indptr: np.ndarray, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         lengths = np.diff(indptr)
@@ -283,6 +287,8 @@ def _merged(record: PathRecord) -> PathRecord:
 
 def _cut_last(record: PathRecord, s: float, p: int) -> PathRecord:
     """The record with its last knot moved back, along its segment, to where the norm is s."""
+    if s <= record.s[-2]:
+        return _chosen(record, np.arange(len(record.s)) < len(record.s) - 1)
     share = (s - record.s[-2]) / (record.s[-1] - record.s[-2])
     coefs = sp.csr_array((record.data, record.indices, record.indptr), shape=(len(record.s), p))
     last = (1 - share) * coefs[[-2]] + share * coefs[[-1]]

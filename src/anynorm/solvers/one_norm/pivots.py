@@ -78,18 +78,19 @@ def dual_event(data, basis, state, tau, slope):
     m, lam = basis.length[0], state.clock[0]
     kind, index, best, sign, reach = NOTHING, -1, np.inf, 0.0, 0.0
     for r in range(m):
+        reach += tau[r] * tau[r]
+    reach = _FLAT * np.sqrt(reach)  # rates below it are rounding
+    for r in range(m):
         i = basis.rows[r]
         a, rate = data.y[i] * basis.beta[r], data.y[i] * tau[r]
-        reach += rate * rate
         closing = data.cost_rate[i] - rate
         room = data.cost[i] + lam * data.cost_rate[i] - a
-        if closing > 0 and room < best * closing:
+        if closing > reach and room < best * closing:
             kind, index, sign, best = LEAVES, r, 1.0, max(room, 0.0) / closing
         closing = rate - data.low_rate[i]
         room = a - data.low[i] - lam * data.low_rate[i]
-        if closing > 0 and room < best * closing:
+        if closing > reach and room < best * closing:
             kind, index, sign, best = LEAVES, r, -1.0, max(room, 0.0) / closing
-    reach = _FLAT * np.sqrt(reach)
     for j in range(data.weight.size):
         if state.used[j]:
             continue
