@@ -81,37 +81,41 @@ def gather_columns(
 
 
 @kernel
-def descend_columns(
-    indptr, indices, values, order, linear, penalty, curvature, mean, unit, bias, coef, v, keep
-):
-    """Coordinate steps on 1/2 ||A d + s t||^2 - linear'd + sum penalty |coef|, coef = start + d.
+def clipped_dot(indices, values, start, stop, r, floor):
+    """x_j' max(r, floor)."""
+    total = 0.0
+    if indices.size == 0:
+        for k in range(stop - start):
+            total += values[start + k] * max(r[k], floor)
+    else:
+        for k in range(start, stop):
+            total += values[k] * max(r[indices[k]], floor)
+    return total
 
-    v = A d; bias = (t, 1 / ||s||^2), t always being the best for d, through mean = A's.  `keep`
-    says which coordinates are not at rest at zero.  Returns the largest violation in `unit`s.
+
+@kernel
+def descend_columns(
+    indptr, indices, values, order, penalty, curvature, unit, floor, coef, r, keep
+):  # fmt: skip
+    """Coordinate steps on 1/2 ||max(r, floor)||^2 + sum penalty |coef|, r = start - A coef.
+
+    `keep` says which coordinates are not at rest at zero.  Returns the largest violation of the
+    optimality conditions that was met, in `unit`s.
     """
     largest = 0.0
     for position in range(order.size):
         j = order[position]
         start, stop = indptr[j], indptr[j + 1]
-        g = linear[j] - column_dot(indices, values, start, stop, v) - mean[j] * bias[0]
-        old = coef[j]
-        if old == 0.0:
-            excess = abs(g) - penalty[j]
-            keep[j] = excess > -0.1 * penalty[j]
-            if excess <= 0.0:
-                continue
-            new = excess / curvature[j] if g > 0 else -excess / curvature[j]
-        else:
-            point = curvature[j] * old + g
-            excess = abs(point) - penalty[j]
-            new = 0.0
-            if excess > 0.0:
-                new = excess / curvature[j] if point > 0 else -excess / curvature[j]
-            keep[j] = True
+        g = clipped_dot(indices, values, start, stop, r, floor)
+        old, bend = coef[j], curvature[j]
+        point = bend * old + g
+        excess = abs(point) - penalty[j]
+        new = 0.0
+        if excess > 0.0:
+            new = excess / bend if point > 0 else -excess / bend
+        keep[j] = old != 0.0 or excess > -0.1 * penalty[j]
         if new != old:
-            step = new - old
             coef[j] = new
-            add_column(indices, values, start, stop, step, v)
-            bias[0] -= bias[1] * mean[j] * step
-            largest = max(largest, abs(step) * curvature[j] / unit[j])
+            add_column(indices, values, start, stop, old - new, r)
+            largest = max(largest, abs(new - old) * bend / unit[j])
     return largest

@@ -59,13 +59,21 @@ class Part:
         columns_squares(*self.arrays, out)
         return out
 
+    def block(self, columns: np.ndarray) -> np.ndarray:
+        """The chosen columns as a dense array."""
+        indptr, indices, values = self.arrays
+        if indices.size == 0:
+            return values.reshape(-1, self.n_rows)[columns].T
+        stored = sp.csc_array((values, indices, indptr), shape=(self.n_rows, indptr.size - 1))
+        return stored[:, columns].toarray()
+
     def descend(self, order: np.ndarray, model: Model) -> float:
         """One pass of coordinate descent; returns the largest violation."""
         largest = 0.0
         for piece in self._pieces(order):
             found = descend_columns(
-                *self.arrays, order[piece], model.linear, model.penalty, model.curvature,
-                model.mean, model.unit, model.bias, model.coef, model.v, model.keep,
+                *self.arrays, order[piece], model.penalty, model.curvature, model.unit,
+                model.floor, model.coef, model.residual, model.keep,
             )  # fmt: skip
             largest = max(largest, found)
         return largest
@@ -123,9 +131,8 @@ class Columns:
         full[columns] = coef
         return design.matvec(self.X, full) + shift
 
-    def part(self, columns: np.ndarray, root: np.ndarray) -> Part:
-        """diag(root) X over the chosen columns and the rows with root > 0, in float64."""
-        rows = np.flatnonzero(root > 0)
+    def part(self, columns: np.ndarray, rows: np.ndarray, root: np.ndarray) -> Part:
+        """diag(root) X over the chosen columns and rows, in float64."""
         inside = columns[columns < self.features]
         extra = self.constant * root[rows] if inside.size < columns.size else None
         if self.sparse:

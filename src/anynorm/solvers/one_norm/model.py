@@ -1,11 +1,13 @@
-"""The quadratic model of a prox-Newton step, by coordinate descent and conjugate gradients.
+"""The model of a prox-Newton step, by coordinate descent and conjugate gradients.
 
-        minimise_{d, t}   1/2 ||A d + s t||^2 - linear'd + sum_j penalty_j |start_j + d_j|
+        minimise_{w, t}   1/2 ||max(r, floor)||^2 + sum_j penalty_j |w_j|,    r = r0 - A w - s t
 
-with A = diag(s) X, s_i^2 the curvature of example i, and t the step of a free bias, which is always
-kept at its best value.  Passes of coordinate descent find the signs; on the coordinates that
-are not zero the model is then quadratic, and conjugate gradients (Jacobi preconditioner) find
-its minimum much faster than further passes; coordinates that would change sign are set to zero.
+with A = diag(s) X, s_i = y_i times the root of the curvature of example i, and t the step of a free
+bias.  floor = 0 is the squared hinge loss itself, floor = -inf the quadratic model of another
+loss.  Passes of coordinate descent find the signs.  On the coordinates that are not zero and the
+examples that cost, the model is quadratic: conjugate gradients (Jacobi preconditioner) give a
+Newton step; coordinates that would change sign are held at zero while the others go on.  The model
+is then minimised along the step.
 """
 
 from __future__ import annotations
@@ -14,121 +16,231 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 
 from anynorm.solvers.one_norm.columns import Part
 
 _FIRST_STEPS = 8
-_MOST_STEPS = 400
-_FLAT = 1e-12
+_MOST_STEPS = 512
+_ROUNDS = 4
+_PATIENCE = 20
+_DIRECT = 500
+_DIRECT_ENTRIES = 5e6
+_LEAST_DAMPING = 1e-12
+_FIRST_DAMPING = 1e-5
+_DAMPING_FACTOR = 8.0
+_FLAT = 0.1  # the share of the first slope at which a line search is content
 
 
 @dataclass
 class Model:
-    """The pieces of the model, and where the minimisation stands: coef, v = A d and (t, 1/s's)."""
+    """The pieces of the model, and where the minimisation stands: coef, residual and bias."""
 
     part: Part
-    linear: np.ndarray
     penalty: np.ndarray
-    coef: np.ndarray
     unit: np.ndarray
+    coef: np.ndarray
+    residual: np.ndarray
     root: np.ndarray
     free_bias: bool
+    floor: float
+    bias: float = 0.0
 
     def __post_init__(self) -> None:
-        everything = np.arange(self.coef.size)
-        squares = self.part.squares()
-        self.v = np.zeros(self.part.n_rows)
-        self.bias = np.zeros(2)
-        self.mean = np.zeros(self.coef.size)
-        if self.free_bias:
-            self.bias[1] = 1.0 / float(self.root @ self.root)
-            self.mean = self.part.dot(everything, self.root)
-        self.curvature = np.maximum(squares - self.bias[1] * self.mean**2, _FLAT * squares)
+        self.curvature = self.part.squares()
         self.curvature[self.curvature == 0] = 1.0
+        self.bend = float(self.root @ self.root)
         self.keep = np.ones(self.coef.size, dtype=bool)
 
-    def gradient(self, columns: np.ndarray) -> np.ndarray:
-        """Minus the gradient of the smooth part."""
-        pulled = self.part.dot(columns, self.v)
-        return self.linear[columns] - pulled - self.mean[columns] * self.bias[0]
-
-    def move(self, columns: np.ndarray, step: np.ndarray, image: np.ndarray) -> None:
-        """Add a step, A step = image."""
-        self.coef[columns] += step
-        self.v += image
-        self.bias[0] -= self.bias[1] * float(self.mean[columns] @ step)
+    def descend(self, order: np.ndarray) -> float:
+        """One pass of coordinate descent, the bias last; returns the largest violation."""
+        violation = self.part.descend(order, self)
+        if self.free_bias and self.bend > 0:
+            shift = float(self.root @ np.maximum(self.residual, self.floor)) / self.bend
+            self.bias += shift
+            self.residual -= shift * self.root
+        return violation
 
 
 def minimise_model(model: Model, target: float, spend: Callable[[], bool]) -> None:
-    """Bring the largest violation of the optimality conditions, in `unit`s, down to `target`."""
+    """Bring the largest violation of the optimality conditions, in `unit`s, down to `target`.
+
+    Gives up where rounding or bad conditioning stop all progress.
+    """
     everything = np.arange(model.coef.size)
-    active, whole, steps = everything, True, _FIRST_STEPS
-    while spend():
-        violation = model.part.descend(active, model)
-        if violation <= target and whole:
-            return
+    active, whole = everything, True
+    steps, damping = _FIRST_STEPS, _LEAST_DAMPING
+    least, idle = np.inf, 0
+    while idle < _PATIENCE and spend():
+        violation = model.descend(active)
         if violation <= target:
+            if whole:
+                return
             active, whole = everything, True
             continue
+        idle = 0 if violation < 0.9 * least else idle + 1
+        least = min(least, violation)
         active, whole = np.flatnonzero(model.keep), False
-        steps = _step_on_support(model, target, steps, spend)
+        t = _step_on_support(model, target, steps, damping, spend)
+        steps = min(2 * steps, _MOST_STEPS) if t > 0.5 else max(steps // 2, _FIRST_STEPS)
+        if t < 0.3:
+            damping = max(damping * _DAMPING_FACTOR ** (1 if t > 0.01 else 2), _FIRST_DAMPING)
+        elif t > 0.7:
+            damping = max(damping / _DAMPING_FACTOR, _LEAST_DAMPING)
 
 
-def _step_on_support(model: Model, target: float, steps: int, spend: Callable[[], bool]) -> int:
-    """One truncated Newton step on the coordinates that are not zero; returns the next budget."""
+def _step_on_support(
+    model: Model, target: float, steps: int, damping: float, spend: Callable[[], bool]
+) -> float:
+    """One damped Newton step on the coordinates that are not zero; returns the share taken."""
     support = np.flatnonzero(model.coef)
     if support.size == 0:
-        return steps
+        return 1.0
     coef, penalty = model.coef[support], model.penalty[support]
-    gradient = model.gradient(support)
-    residual = gradient - penalty * np.sign(coef)
-    step, image = _conjugate_gradients(model, support, residual, target, steps, spend)
-    for _ in range(6):
-        new = coef + step
-        crossed = (new * coef < 0) & (penalty > 0)
-        taken = step
-        if crossed.any():
-            taken = np.where(crossed, -coef, step)
-            image = model.part.combine(support, taken)
-        rise = float(penalty @ (np.abs(coef + taken) - np.abs(coef)) - gradient @ taken)
-        tilt = float(model.mean[support] @ taken)
-        rise += 0.5 * (float(image @ image) - model.bias[1] * tilt**2)
-        if rise <= 0:
-            model.move(support, taken, image)
+    newton = _NewtonStep(model, support, damping)
+    before = np.inf
+    for _ in range(_ROUNDS):
+        newton.solve(target, steps, spend)
+        changes = newton.hold(((coef + newton.step) * coef < 0) & (penalty > 0))
+        if changes == 0 or changes > 0.5 * before:
             break
-        step = 0.5 * step
-        image = 0.5 * image
-    share = float(np.count_nonzero(crossed)) / support.size
-    return min(2 * steps, _MOST_STEPS) if share < 0.01 else max(steps // 2, _FIRST_STEPS)
+        before = changes
+        newton.look()
+    step, image = newton.step, newton.image
+
+    def slope(t: float) -> float:
+        pull = np.maximum(model.residual - t * image, model.floor)
+        return slope_of_norm(penalty, coef, step, t) - float(image @ pull)
+
+    t = minimiser_along(slope)
+    model.coef[support] = np.where(step == -coef, (1.0 - t) * coef, coef + t * step)
+    model.bias += t * newton.shift
+    model.residual -= t * image
+    return t
 
 
-def _conjugate_gradients(
-    model: Model,
-    support: np.ndarray,
-    residual: np.ndarray,
-    target: float,
-    most: int,
-    spend: Callable[[], bool],
-) -> tuple[np.ndarray, np.ndarray]:
-    """H x = residual on the support, by at most `most` steps; returns x and A x."""
-    scale, unit, mean = model.curvature[support], model.unit[support], model.mean[support]
-    x, image = np.zeros(support.size), np.zeros(model.part.n_rows)
-    r, direction = residual.copy(), residual / scale
-    product = float(r @ direction)
-    for _ in range(most):
-        if product <= 0 or float(np.max(np.abs(r) / unit)) <= 0.3 * target or not spend():
-            break
-        forward = model.part.combine(support, direction)
-        tilt = model.bias[1] * float(mean @ direction)
-        bent = model.part.dot(support, forward) - tilt * mean
-        curve = float(direction @ bent)
-        if curve <= 0:
-            break
-        length = product / curve
-        x += length * direction
-        image += length * forward
-        r -= length * bent
-        scaled = r / scale
-        previous, product = product, float(r @ scaled)
-        direction = scaled + (product / previous) * direction
-    return x, image
+def slope_of_norm(penalty: np.ndarray, coef: np.ndarray, step: np.ndarray, t: float) -> float:
+    """The slope of sum penalty |coef + t step|, at a kink the one before it (after it at t = 0)."""
+    at = coef + t * step
+    side = np.where(at != 0, at, np.where(coef != 0, coef, step))
+    return float((penalty * np.sign(side)) @ step)
+
+
+def minimiser_along(slope: Callable[[float], float]) -> float:
+    """The t in [0, 1] at which a convex function is about least, found by its slope."""
+    first = low_slope = slope(0.0)
+    if first >= 0:
+        return 0.0
+    high_slope = slope(1.0)
+    if high_slope <= _FLAT * abs(first):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        share = low_slope / (low_slope - high_slope)
+        t = low + (high - low) * min(max(share, 0.1), 0.9)
+        at = slope(t)
+        if abs(at) <= _FLAT * abs(first):
+            return t
+        if at < 0:
+            low, low_slope = t, at
+        else:
+            high, high_slope = t, at
+    return low
+
+
+class _NewtonStep:
+    """The Newton step on the support and of the bias.
+
+    `damping`, relative to the diagonal, bounds it where the system is (nearly) singular.
+    """
+
+    def __init__(self, model: Model, support: np.ndarray, damping: float) -> None:
+        self.model, self.support, self.damping = model, support, damping
+        self.scale, self.unit = model.curvature[support], model.unit[support]
+        if model.free_bias:
+            self.scale = np.append(self.scale, max(model.bend, np.finfo(float).tiny))
+            self.unit = np.append(self.unit, np.inf)
+        self.free = np.ones(self.scale.size, dtype=bool)
+        self.x = np.zeros(self.scale.size)
+        self.image = np.zeros(model.residual.size)
+        self.cheap = model.residual <= model.floor
+        self.look()
+
+    @property
+    def step(self) -> np.ndarray:
+        """The step of the coordinates."""
+        return self.x[: self.support.size]
+
+    @property
+    def shift(self) -> float:
+        """The step of the bias."""
+        return float(self.x[-1]) if self.model.free_bias else 0.0
+
+    def look(self) -> None:
+        """The gradient where the step leads, and the examples that cost there."""
+        model, support = self.model, self.support
+        point = model.residual - self.image
+        self.cheap = point <= model.floor
+        gradient = self._pull(np.maximum(point, model.floor))
+        gradient[: support.size] -= model.penalty[support] * np.sign(model.coef[support])
+        self.residual = gradient
+
+    def hold(self, crossed: np.ndarray) -> int:
+        """Fix coordinates at zero; how many are, and how many examples begin or cease to cost."""
+        chosen = np.flatnonzero(crossed)
+        self.x[chosen] = -self.model.coef[self.support[chosen]]
+        self.free[chosen] = False
+        if chosen.size:
+            self.image = self._push(self.x)
+        cheap = self.model.residual - self.image <= self.model.floor
+        return chosen.size + int(np.count_nonzero(cheap != self.cheap))
+
+    def solve(self, target: float, most: int, spend: Callable[[], bool]) -> None:
+        """Go on to the minimum over what is free, or nearer to it by at most `most` steps."""
+        if self.support.size <= _DIRECT and self.support.size * self.image.size <= _DIRECT_ENTRIES:
+            self._factor()
+        else:
+            self._conjugate_gradients(target, most, spend)
+        self.image = self._push(self.x)
+
+    def _factor(self) -> None:
+        """By a factor of the system."""
+        block = self.model.part.block(self.support)[~self.cheap]
+        if self.model.free_bias:
+            block = np.column_stack([block, self.model.root[~self.cheap]])
+        free = np.flatnonzero(self.free)
+        root = np.sqrt(self.scale[free])
+        scaled = block[:, free] / root
+        system = scaled.T @ scaled
+        system[np.diag_indices_from(system)] += self.damping
+        self.x[free] += (
+            scipy.linalg.solve(system, self.residual[free] / root, assume_a="pos") / root
+        )
+
+    def _conjugate_gradients(self, target: float, most: int, spend: Callable[[], bool]) -> None:
+        r = np.where(self.free, self.residual, 0.0)
+        direction = r / self.scale
+        product = float(r @ direction)
+        for _ in range(most):
+            if product <= 0 or np.max(np.abs(r) / self.unit) <= 0.3 * target or not spend():
+                break
+            forward = self._push(direction)
+            forward[self.cheap] = 0.0
+            bent = self._pull(forward)
+            bent += self.damping * self.scale * direction
+            length = product / float(direction @ bent)
+            self.x += length * direction
+            r -= length * np.where(self.free, bent, 0.0)
+            scaled = r / self.scale
+            previous, product = product, float(r @ scaled)
+            direction = scaled + (product / previous) * direction
+
+    def _push(self, x: np.ndarray) -> np.ndarray:
+        """A x + s t."""
+        out = self.model.part.combine(self.support, x[: self.support.size])
+        return out + x[-1] * self.model.root if self.model.free_bias else out
+
+    def _pull(self, v: np.ndarray) -> np.ndarray:
+        """(A'v, s'v)."""
+        out = self.model.part.dot(self.support, v)
+        return np.append(out, self.model.root @ v) if self.model.free_bias else out

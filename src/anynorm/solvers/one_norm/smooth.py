@@ -4,30 +4,48 @@
 
 for the squared hinge, logistic and squared losses (Friedman, Hastie, Tibshirani 2010; Yuan, Ho,
 Lin 2012; working sets as in Johnson and Guestrin 2015 and Massias et al. 2018).  Each step
-minimises the quadratic model over the columns that are not zero or may become so, and goes along
-it as far as the objective falls.  a = h'(r), scaled until ``|X_j'(y a)| <= u_j``, is the dual
-point, so the gap is known at every step; columns that it proves to be zero are left out for good
-(Ndiaye et al. 2017).
+minimises a model over the columns that are not zero or may become so, and goes along it as far
+as the objective falls.  For the squared hinge the model is the loss itself, on the examples near
+to costing something.
+
+Weak losses come first: C is doubled from where w = 0 is all but optimal, each solution starting
+the next.  Since w is piecewise linear in 1/C (exactly, for piecewise quadratic losses), it
+starts from the line through the last two.
+
+a = h'(r), scaled until ``|X_j'(y a)| <= u_j``, is a dual point, so the gap is known at every step.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
-from anynorm.certificate import certify, optimal_bias, relative_gap, repair_dual
+from anynorm.certificate import Certificate, certify, optimal_bias, relative_gap, repair_dual
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
 from anynorm.solvers.linear.newton import Logistic, Squared, SquaredHinge
 from anynorm.solvers.one_norm.columns import Columns
-from anynorm.solvers.one_norm.model import Model, minimise_model
+from anynorm.solvers.one_norm.model import Model, minimise_model, minimiser_along, slope_of_norm
 
-_CURVES = {"squared_hinge": SquaredHinge, "logistic": Logistic, "squared": Squared}
+Curve: TypeAlias = SquaredHinge | Logistic | Squared
+
+_CURVES: dict[str, type[Curve]] = {
+    "squared_hinge": SquaredHinge,
+    "logistic": Logistic,
+    "squared": Squared,
+}
+_STAGE = 2.0
+_MOST_STAGES = 24
+_STAGE_VIOLATION = 0.5
 _FORCING = 0.1
-_MARGIN = 0.1
-_IDLE_STEPS = 3
+_NEARLY = 0.9
+_NEAR = 0.5  # residuals down to minus this take part in the model of the squared hinge
+_FEWEST_FRESH = 1000
+_SMALLEST_CURVATURE = 1e-15
+_IDLE_STEPS = 6
 
 
 def solve_smooth(
@@ -42,11 +60,13 @@ def solve_smooth(
 ) -> Solution:
     """Solve one problem with the squared hinge, logistic or squared loss to the gap `tol`.
 
-    Parameters and result are those of `anynorm.solvers.one_norm.solve_one_norm`.
+    Parameters and result are those of `anynorm.solvers.one_norm.solve_one_norm`.  An iteration is
+    one model; nothing is drawn at random; a start is one more dual point to certify with.
     """
     run = _Run(problem, tol, max_iter, deadline, progress)
-    run.solve()
-    return run.solution()
+    if start is not None:
+        run.offer_any(start)
+    return run.solve()
 
 
 class _Run:
@@ -58,144 +78,196 @@ class _Run:
         self.began = time.monotonic()
         self.deadline = np.inf if deadline is None else deadline
         weights = problem.sample_weight
-        cost = problem.C * (np.ones(problem.n_rows) if weights is None else weights)
-        self.cost = cost
-        self.share = 1.0
+        self.cost = problem.C * (np.ones(problem.n_rows) if weights is None else weights)
         self.columns = Columns(problem.X, problem.bias_feature)
         u = np.ones(problem.n_coefs) if problem.penalty_weights is None else problem.penalty_weights
         self.penalty = np.append(u, 1.0) if problem.bias_feature else np.asarray(u, np.float64)
-        self.open = np.isfinite(self.penalty)
+        self.never = self.penalty == 0
         self.zero_primal = problem.zero_primal()
-        self.coef = np.zeros(self.columns.p)
-        self.scores = np.zeros(problem.n_rows)
-        self.bias = 0.0
-        self.dual, self.dual_value = np.zeros(problem.n_rows), 0.0
-        self.certificate = None
-
-    def solve(self):
-        factor, stop = 4.0, 1.0
+        self.unit = self._units()
         self.share = 1.0
-        residual, a, gradient = self._look()
-        pressure = self._violation(gradient)
-        shares = [1.0]
-        while shares[-1] * pressure > factor and shares[-1] > 1e-9:
-            shares.append(shares[-1] / factor)
-        for self.share in shares[::-1]:
-            while True:
-                residual, a, gradient = self._look()
-                if not self.spend() or (self.share == 1 and self._gap() <= self.tol):
-                    return
-                if self.share < 1 and self._violation(gradient) < stop:
+        self.coef, self.bias = np.zeros(self.columns.p), 0.0
+        self.scores = np.zeros(problem.n_rows)
+        self.dual, self.dual_value = np.zeros(problem.n_rows), 0.0
+        self.goal = tol
+        self.look()
+
+    def solve(self) -> Solution:
+        """Double C from stage to stage; stop at the first certified point."""
+        last: tuple[float, np.ndarray] | None = None
+        for share in self._stages():
+            if last is not None:
+                self._extrapolate(last, share)
+            last = 1.0 / share, self.coef
+            self.share = share
+            self.look()
+            idle, least = 0, np.inf
+            while idle < _IDLE_STEPS and (share == 1.0 or self.violation > _STAGE_VIOLATION):
+                found = self._certified()
+                if found is not None or not self._spend():
+                    return self._solution(found)
+                if not self._step():
                     break
-                if not self._step(residual, a, gradient):
-                    break
+                self.look()
+                idle = 0 if self.violation < 0.9 * least else idle + 1
+                least = min(least, self.violation)
+        return self._solution(self._certified())
 
-    @property
-    def curve(self):
-        return _CURVES[self.problem.loss.name](self.share * self.cost)
-
-    def _violation(self, gradient):
-        size = np.abs(gradient)
-        unit = np.where(self.penalty > 0, self.penalty, 1.0)
-        excess = np.where(
-            self.coef != 0,
-            np.abs(gradient - np.sign(self.coef) * self.penalty),
-            np.maximum(size - self.penalty, 0),
-        )
-        excess[~self.open] = 0
-        return float((excess / unit).max())
-
-    def _look(self):
+    def look(self) -> None:
+        """Bias, residuals, dual point and gradient at the present coefficients."""
         p = self.problem
         if p.free_bias:
             self.bias = optimal_bias(p.loss, self.scores, p.y, p.C, p.sample_weight)
-        residual = 1.0 - p.y * (self.scores + self.bias)
-        a = self.curve.dual(residual)
-        gradient = self.columns.adjoint(p.y * a)
-        self.primal = self._penalty(self.coef) + p.loss.value(
-            residual, self.share * p.C, p.sample_weight
-        )
-        if self.share == 1:
-            self._offer(a, gradient)
+        self.residual = 1.0 - p.y * (self.scores + self.bias)
+        self.curve = _CURVES[p.loss.name](self.share * self.cost)
+        self.a = self.curve.dual(self.residual)
+        self.gradient = self.columns.adjoint(p.y * self.a)
+        used = np.flatnonzero(self.coef)
+        self.size = float(np.abs(self.coef[used]) @ self.penalty[used])
+        self.primal = self.size + p.loss.value(self.residual, p.C, p.sample_weight)
+        self._offer()
+        excess = np.maximum(np.abs(self.gradient) - self.penalty, 0.0)
+        pull = np.sign(self.coef[used]) * self.penalty[used]
+        excess[used] = np.abs(self.gradient[used] - pull)
+        self.violation = float((excess / self.unit).max(initial=0.0))
         if self.progress is not None:
             seconds = time.monotonic() - self.began
             self.progress(Progress(self.n_iter, self.primal, self.dual_value, self._gap(), seconds))
-        return residual, a, gradient
 
-    def _penalty(self, coef):
-        used = coef != 0
-        return float(np.abs(coef[used]) @ self.penalty[used])
-
-    def _offer(self, a, gradient):
+    def offer_any(self, a: np.ndarray) -> None:
+        """Keep a dual point, repaired, if it is the best so far."""
         p = self.problem
-        if p.free_bias or np.any(self.penalty == 0) or p.loss.slack is None:
-            a = repair_dual(p, a)
-            value = p.loss.dual_gain(a, p.C, p.sample_weight)
-        else:
-            pressure = float((np.abs(gradient) / self.penalty).max())
-            total = float(a.sum())
-            conj = total - p.loss.dual_gain(a, p.C, p.sample_weight)
-            t = min(1 / pressure, total / (2 * conj))
-            a = t * a
-            value = t * total - t * t * conj
+        a = repair_dual(p, a)
+        value = p.loss.dual_gain(a, p.C, p.sample_weight)
         if value > self.dual_value:
             self.dual, self.dual_value = a, value
 
-    def _gap(self):
+    def _offer(self) -> None:
+        """Keep the scaled a if it is the best dual point so far, from the gradient at hand."""
+        p, a = self.problem, self.a
+        if self.never.any():
+            self.offer_any(a)
+            return
+        pressure = float((np.abs(self.gradient) / self.penalty).max(initial=0.0))
+        t = 1.0 / pressure if pressure > 0 else 1.0
+        if p.loss.slack is None:
+            t = min(t, 1.0)
+        else:
+            total = float(a.sum())
+            bent = total - p.loss.dual_gain(a, p.C, p.sample_weight)
+            t = min(t, total / (2 * bent)) if bent > 0 else 0.0
+        value = p.loss.dual_gain(t * a, p.C, p.sample_weight)
+        if value > self.dual_value:
+            self.dual, self.dual_value = t * a, value
+
+    def _step(self) -> bool:
+        """One model and the step along it; whether the objective falls."""
+        p, work = self.problem, self._working_set()
+        model = self._model(work)
+        needed = 0.2 * self.goal * self.primal / max(self.size, 1e-300)
+        target = _FORCING * self.violation
+        target = min(target, max(target * self.violation, needed))
+        minimise_model(model, target, self._in_time)
+        self.n_iter += 1
+        step = model.coef - self.coef[work]
+        image = p.y * (self.columns.combine(work, step) + model.bias)
+        penalty, coef = self.penalty[work], self.coef[work]
+
+        def slope(t: float) -> float:
+            pull = self.curve.dual(self.residual - t * image)
+            return slope_of_norm(penalty, coef, step, t) - float(image @ pull)
+
+        t = minimiser_along(slope)
+        self.coef = self.coef.copy()
+        self.coef[work] = model.coef if t == 1.0 else coef + t * step
+        self.scores = self.scores + t * (p.y * image - model.bias)
+        return t > 0
+
+    def _working_set(self) -> np.ndarray:
+        """The columns that are not zero and those that are about to leave zero, the first first."""
+        used = self.coef != 0
+        lead = np.abs(self.gradient) / self.unit
+        lead[~self.never] -= _NEARLY
+        fresh = np.flatnonzero((lead > 0) & ~used & np.isfinite(self.penalty))
+        most = max(_FEWEST_FRESH, int(np.count_nonzero(used)))
+        if fresh.size > most:
+            fresh = fresh[np.argpartition(-lead[fresh], most)[:most]]
+        used[fresh] = True
+        return np.flatnonzero(used)
+
+    def _model(self, work: np.ndarray) -> Model:
+        """The loss near the present point: itself, or its quadratic model."""
+        cost, pull = self.curve.cost, self.residual
+        if self.problem.loss.name == "logistic":
+            bend = np.maximum(self.curve.curvature(self.residual), _SMALLEST_CURVATURE * cost)
+            pull = np.divide(self.a, bend, out=np.zeros(cost.size), where=cost > 0)
+        else:
+            bend = 2.0 * cost
+        hinge = self.problem.loss.name == "squared_hinge"
+        near = (cost > 0) & (self.residual > -_NEAR) if hinge else cost > 0
+        rows = np.flatnonzero(near)
+        root = self.problem.y * np.sqrt(bend)
+        return Model(
+            part=self.columns.part(work, rows, root), penalty=self.penalty[work],
+            unit=self.unit[work], coef=self.coef[work], residual=np.abs(root[rows]) * pull[rows],
+            root=root[rows], free_bias=self.problem.free_bias, floor=0.0 if hinge else -np.inf,
+        )  # fmt: skip
+
+    def _stages(self) -> list[float]:
+        """The shares of C, rising to 1, from the first at which w = 0 is nearly optimal."""
+        shares = [1.0]
+        while shares[-1] * self.violation > _STAGE and len(shares) < _MOST_STAGES:
+            shares.append(shares[-1] / _STAGE)
+        return shares[::-1]
+
+    def _extrapolate(self, last: tuple[float, np.ndarray], share: float) -> None:
+        """Go on along the line, in 1/C, of the last two solutions; no signs change."""
+        weakness, coef = last
+        here = 1.0 / self.share
+        if weakness > here:
+            ahead = self.coef + (self.coef - coef) * (1.0 / share - here) / (here - weakness)
+            self.coef = np.where(ahead * self.coef > 0, ahead, 0.0)
+            used = np.flatnonzero(self.coef)
+            self.scores = self.columns.combine(used, self.coef[used])
+
+    def _units(self) -> np.ndarray:
+        """What a violation is measured in: the penalty, or the size of a gradient without one."""
+        if not self.never.any():
+            return self.penalty
+        size = np.sqrt(self.columns.squares(self.cost) * max(self.zero_primal, 1e-300))
+        return np.where(self.never, np.where(size > 0, size, 1.0), self.penalty)
+
+    def _gap(self) -> float:
         return relative_gap(self.primal, self.dual_value, self.zero_primal)
 
-    def spend(self):
-        return self.n_iter < self.max_iter and time.monotonic() < self.deadline
+    def _certified(self) -> Certificate | None:
+        """The certificate, where the gap looks small enough and is."""
+        if self._gap() > self.goal:
+            return None
+        coef, bias = self._point()
+        found = certify(self.problem, coef, bias, self.dual, tol=self.tol)
+        if found.status is Status.OPTIMAL:
+            return found
+        used = np.flatnonzero(self.coef)
+        self.scores = self.columns.combine(used, self.coef[used])
+        self.goal *= 0.5
+        return None
 
-    def _step(self, residual, a, gradient):
+    def _point(self) -> tuple[np.ndarray, float]:
         p = self.problem
-        size = np.abs(gradient)
-        unit = np.where(self.penalty > 0, self.penalty, 1.0)
-        excess = np.where(
-            self.coef != 0,
-            np.abs(gradient - np.sign(self.coef) * self.penalty),
-            np.maximum(size - self.penalty, 0),
-        )
-        excess[~self.open] = 0
-        violation = float((excess / unit).max())
-        work = np.flatnonzero(
-            self.open & ((self.coef != 0) | (size > (1 - _MARGIN) * self.penalty))
-        )
-        root = np.sqrt(self.curve.curvature(residual))
-        model = Model(
-            self.columns.part(work, root),
-            gradient[work],
-            self.penalty[work],
-            self.coef[work].copy(),
-            unit[work],
-            root[root > 0],
-            p.free_bias,
-        )
-        minimise_model(model, min(_FORCING, violation) * violation, self.spend)
-        step = model.coef - self.coef[work]
-        image = self.columns.combine(work, step)
-        shift = model.bias[0] if p.free_bias else 0.0
-        before = self.primal
-        t = 1.0
-        for _ in range(40):
-            trial = self.coef.copy()
-            trial[work] = model.coef if t == 1 else self.coef[work] + t * step
-            scores = self.scores + t * image
-            res = 1.0 - p.y * (scores + self.bias + t * shift)
-            value = self._penalty(trial) + p.loss.value(res, self.share * p.C, p.sample_weight)
-            if value < before:
-                break
-            t *= 0.5
-        else:
-            return False
-        self.n_iter += 1
-        self.coef, self.scores = trial, scores
-        return True
+        if p.bias_feature:
+            return self.coef[:-1], p.bias_feature * float(self.coef[-1])
+        return self.coef, self.bias
 
-    def solution(self):
-        p = self.problem
-        coef = self.coef[: p.n_coefs]
-        bias = self.bias if p.free_bias else p.bias_feature * float(self.coef[p.n_coefs :].sum())
-        status = Status.TIME_LIMIT if time.monotonic() >= self.deadline else Status.MAX_ITER
-        found = certify(p, coef, bias, self.dual, tol=self.tol, stopped=status)
+    def _spend(self) -> bool:
+        return self.n_iter < self.max_iter and self._in_time()
+
+    def _in_time(self) -> bool:
+        return time.monotonic() < self.deadline
+
+    def _solution(self, found: Certificate | None) -> Solution:
+        coef, bias = self._point()
+        if found is None:
+            stopped = Status.MAX_ITER if self._in_time() else Status.TIME_LIMIT
+            found = certify(self.problem, coef, bias, self.dual, tol=self.tol, stopped=stopped)
         return Solution(self.dual, found, max(1, self.n_iter), coef, bias)
