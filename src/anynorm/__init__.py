@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from anynorm.estimators.reweighted_svc import ReweightedSVC
     from anynorm.estimators.reweighted_svc_cv import ReweightedSVCCV
     from anynorm.estimators.sparse_path import sparse_svm_path
+    from anynorm.estimators.sparse_svc import SparseSVC
     from anynorm.estimators.sparse_svc_cv import SparseSVCCV
     from anynorm.path import PathInterrupted, SolutionPath
 
@@ -38,6 +39,7 @@ __all__ = [
     "ReweightedSVC",
     "ReweightedSVCCV",
     "SolutionPath",
+    "SparseSVC",
     "SparseSVCCV",
     "__version__",
     "datasets",
@@ -57,6 +59,7 @@ _HOME = {
     "ReweightedSVC": "anynorm.estimators.reweighted_svc",
     "ReweightedSVCCV": "anynorm.estimators.reweighted_svc_cv",
     "SolutionPath": "anynorm.path",
+    "SparseSVC": "anynorm.estimators.sparse_svc",
     "SparseSVCCV": "anynorm.estimators.sparse_svc_cv",
     "sparse_svm_path": "anynorm.estimators.sparse_path",
 }

@@ -34,6 +34,23 @@ def objective_of(model, X, y, weights=None):
     return total
 
 
+def one_norm_objective_of(model, X, y, weights=None):
+    """sum_j u_j |w_j| + C sum_i weight_i loss_i of a fitted SparseSVC, summed over its problems."""
+    weights = np.ones(len(y)) if weights is None else weights
+    total = 0.0
+    for k, (coef, intercept) in enumerate(zip(model.coef_, model.intercept_, strict=True)):
+        positive = model.classes_[1 if len(model.classes_) == 2 else k]
+        signs = np.where(np.asarray(y) == positive, 1.0, -1.0)
+        scores = np.asarray(X @ coef, dtype=np.float64) + intercept
+        used = np.flatnonzero(coef)
+        u = np.ones(len(coef)) if model.penalty_weights is None else model.penalty_weights
+        total += np.abs(coef[used]) @ np.asarray(u)[used]
+        if model.fit_intercept and model.intercept_scaling is not None:
+            total += abs(intercept / model.intercept_scaling)
+        total += model.C * weights @ LOSS_OF_MARGIN[model.loss](signs * scores)
+    return total
+
+
 def noisy_classes(n=60, p=5, n_classes=2, seed=0):
     """Overlapping classes; the entries are multiples of 1/8, exact in float32."""
     rng = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ from anynorm.estimators.reweighted_any import Reweighted
 from anynorm.estimators.reweighted_svc import ReweightedSVC
 from anynorm.estimators.reweighted_svc_cv import ReweightedSVCCV
 from anynorm.estimators.sparse_path import sparse_svm_path
+from anynorm.estimators.sparse_svc import SparseSVC
 from anynorm.estimators.sparse_svc_cv import SparseSVCCV
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Reweighted",
     "ReweightedSVC",
     "ReweightedSVCCV",
+    "SparseSVC",
     "SparseSVCCV",
     "sparse_svm_path",
 ]

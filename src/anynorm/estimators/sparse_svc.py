@@ -1,0 +1,204 @@
+"""Linear support vector classification with the 1-norm regulariser: few features, exact zeros."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from anynorm.estimators._fitting import deadline, printer, solve_classes, store_linear
+from anynorm.estimators._linear_model import LinearClassifier
+from anynorm.estimators._parameters import check_parameters, one_of
+from anynorm.estimators._validation import validate, validate_penalties
+
+SPARSE_LOSSES = ("hinge", "squared_hinge", "logistic", "absolute")
+
+
+class SparseSVC(LinearClassifier):
+    r"""The 1-norm support vector machine, solved to a certified relative duality gap.
+
+    For two classes, with labels :math:`y_i = \pm 1`, row weights :math:`v_i` and feature weights
+    :math:`u_j`, it minimises
+
+    .. math:: \sum_j u_j |w_j| + C \sum_i v_i \, \ell\bigl(y_i (x_i^\top w + b)\bigr)
+
+    over the coefficients :math:`w` and the intercept :math:`b`, which is not penalised.  Most
+    coefficients are exactly zero, the more the smaller C is.  More classes are handled one against
+    the rest.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        The price of the loss; the larger, the closer the fit to the training data and the more
+        features it uses.
+    loss : {"hinge", "squared_hinge", "logistic", "absolute"}, default="hinge"
+        The loss of a margin m: ``max(0, 1 - m)``, ``max(0, 1 - m)**2``, ``log(1 + exp(-m))`` or
+        ``abs(1 - m)``.
+    penalty_weights : array-like of shape (p,) or None, default=None
+        The weights u of the features' penalties; None is 1 for all.  A feature of weight 0 is
+        never penalised, one of weight infinity is left out.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    intercept_scaling : float or None, default=None
+        None leaves the intercept unpenalised.  A number s gives liblinear's penalised intercept
+        instead: a constant feature of value s whose weight is penalised like the others, which
+        adds ``abs(b / s)`` to the objective.  Not used where ``fit_intercept=False``.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by label; labels that are left out have weight 1.  They multiply
+        the weights of the rows with that label, in every one of the one-against-the-rest
+        problems.  "balanced" gives all classes the same total weight, counting `sample_weight`.
+    tol : float, default=1e-4
+        The relative duality gap ``(primal - dual) / max(|primal|, |dual|)`` to reach.
+    max_iter : int, default=10_000
+        The most iterations per binary problem.
+    time_limit : float or None, default=None
+        The most seconds for the whole fit; what was reached by then is kept.
+    warm_start : bool, default=False
+        Start from the previous fit's dual variables where there are some of the same shape, as
+        when only `C` or the weights have changed.
+    n_jobs : int or None, default=None
+        The number of threads that share the one-against-the-rest problems.  The result does not
+        depend on it.
+    random_state : int, RandomState or None, default=None
+        Seeds what a solver draws at random.  None is the same as 0: a fit is repeatable, and
+        NumPy's global generator is neither used nor changed.
+    verbose : int, default=0
+        0 is silent, 1 prints a line for each progress report (iteration, primal, dual, gap,
+        seconds), 2 adds the data's description and the certificates.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, p) or (K, p)
+        The coefficients, in float64 for any input: one row for two classes, one per class
+        otherwise.  Features that are not used have exact zeros.
+    intercept_ : ndarray of shape (1,) or (K,)
+        The intercepts.  Where several are optimal, the middle of their interval.
+    classes_ : ndarray of shape (K,)
+        The class labels, sorted.
+    certificate_ : Certificate
+        The primal and dual values of ``coef_`` and ``intercept_`` and the relative gap between
+        them, computed apart from the solver; summed over the classes, with the parts in
+        ``certificate_.per_class``.
+    n_iter_ : int
+        The most iterations that a binary problem took.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (p,)
+        The names of the features, where X was a frame with string column names.
+
+    See Also
+    --------
+    LinearSVC : The 2-norm regulariser.
+    ReweightedSVC : Between the 2-norm and the 1-norm.
+    KernelDictionary : Basis functions at training rows, for the non-linear 1-norm SVM.
+    sklearn.svm.LinearSVC : Has ``penalty="l1"`` for the squared hinge loss alone.
+
+    Notes
+    -----
+    A row of weight 2 is the same as that row given twice, and one of weight 0 is the same as
+    none; a class left with no weight is as if it were not there.
+
+    The 1-norm depends on the units of the features: bring them to one scale first, e.g. with
+    `sklearn.preprocessing.StandardScaler`, unless their scales mean something.
+
+    Several coefficients can be optimal (equal columns, for one); the certificate holds for those
+    that are returned.  `sklearn.feature_selection.SelectFromModel` keeps the features that are
+    used, as it does for all estimators with ``penalty == "l1"``.
+
+    References
+    ----------
+    J. Zhu, S. Rosset, T. Hastie, R. Tibshirani: 1-norm support vector machines, NIPS 2003.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm import SparseSVC
+    >>> from anynorm.datasets import make_relevant
+    >>> X, y = make_relevant(n_relevant=4, random_state=0)
+    >>> model = SparseSVC(C=0.1).fit(X, y)
+    >>> model.certificate_.gap <= 1e-4
+    True
+    >>> bool(np.count_nonzero(model.coef_) < 30)
+    True
+    """
+
+    penalty = "l1"
+    """What tells scikit-learn's `SelectFromModel` that zeros are exact."""
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        loss: str = "hinge",
+        penalty_weights: Any = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        class_weight: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 10_000,
+        time_limit: float | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.loss = loss
+        self.penalty_weights = penalty_weights
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows to learn from.
+        y : array-like of shape (n,)
+            Their class labels, of two classes or more.
+        sample_weight : array-like of shape (n,), float or None, default=None
+            The weights of the rows, at least 0; None is 1 for all.
+
+        Returns
+        -------
+        SparseSVC
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            Where a parameter or the data cannot be used; the message says which and what to do.
+
+        Examples
+        --------
+        >>> from anynorm import SparseSVC
+        >>> X = [[0.0, 1.0], [1.0, 0.0], [2.0, 0.0], [3.0, 1.0]]
+        >>> model = SparseSVC(C=10.0).fit(X, ["low", "low", "high", "high"])
+        >>> model.predict([[0.4, 0.0], [2.6, 0.0]]).tolist()
+        ['low', 'high']
+        >>> model.coef_
+        array([[-2.,  0.]])
+        """
+        check_parameters(self, loss=one_of(SPARSE_LOSSES))
+        end = deadline(self.time_limit)
+        data = validate(self, X, y, sample_weight)
+        penalties = validate_penalties(self.penalty_weights, data)
+        from anynorm.solvers.one_norm import solve_one_norm  # Numba: for those who fit
+
+        solutions = solve_classes(
+            self,
+            data,
+            solve_one_norm,
+            end,
+            report=printer(self, data),
+            regulariser="l1",
+            penalty_weights=penalties,
+        )
+        return store_linear(self, data, solutions)
