@@ -8,13 +8,14 @@
 #   make bench-walk    the walk to the 1-norm against liblinear and against one fit (three minutes)
 #   make bench-sparse  the 1-norm SVM, paths and single fits, against LP solvers and liblinear (fifteen minutes)
 #   make papers-walk   the walk paper's table and figures; does what is not recorded yet (hours from nothing)
+#   make papers-path   the 1-norm SVM paper's tables and figures, likewise (half an hour from nothing)
 #   make clean         remove everything that the targets above made
 #
 # make PYTHON=/path/to/python3.12 demo    uses that interpreter for a new environment
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint docs bench-linear bench-walk bench-sparse papers-walk clean
+.PHONY: help demo test lint docs bench-linear bench-walk bench-sparse papers-walk papers-path clean
 
 BIN := .venv/bin
 ROOT := $(CURDIR)
@@ -71,6 +72,10 @@ bench-sparse:
 papers-walk:
 	@sh tools/environment.sh test
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers.walk $(ARGS)
+
+papers-path:
+	@sh tools/environment.sh test
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers.path $(ARGS)
 
 clean:
 	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/api/generated demo.png

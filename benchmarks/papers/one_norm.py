@@ -1,34 +1,40 @@
-"""The 1-norm SVM by linear programming, for a grid of C.
+"""The 1-norm SVM for a grid of C.
 
     minimise_{w, b}   ||w||_1 + C sum_i (1 - y_i (x_i'w + b))_+
 
-through its dual, which has one column per example and one row per feature,
+The exact path is followed once, and read off at every C.  With `interior` it is an interior-point
+method instead, as the walk paper had: HiGHS without crossover, on the dual
 
-    maximise   sum(a),   |X_j'(y * a)| <= 1 for all j,   0 <= a <= C,   y'a = 0 where b is free.
+    maximise   sum(a),   |X_j'(y * a)| <= 1 for all j,   0 <= a <= C,   y'a = 0 where b is free,
 
-HiGHS goes through the grid from small to large C; from one value to the next only bounds change,
-so its simplex method starts from the last basis.  With `interior` it is the interior-point method
-without crossover instead, which ends close to the optimum but not in a vertex.
+one programme for each C.  It ends close to the optimum but not in a vertex.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
 import scipy.sparse as sp
 
-from anynorm.certificate import optimal_bias
+from anynorm.certificate import optimal_bias, relative_gap
 from anynorm.losses import get_loss
+from anynorm.path import SolutionPath
+from anynorm.problem import Problem
+from anynorm.solvers.one_norm import follow_path
 
 
 class OneNorm(NamedTuple):
-    """A solution: coefficients, bias, the 1-norm objective, and the value of the dual."""
+    """A solution: coefficients, bias, the 1-norm objective, and the relative duality gap.
+
+    On a path the gap is the worst of all its knots.
+    """
 
     coef: np.ndarray
     intercept: float
     objective: float
-    bound: float
+    gap: float
 
 
 def one_norm_grid(
@@ -41,27 +47,33 @@ def one_norm_grid(
     """
     if any(np.diff(Cs) <= 0):
         raise ValueError(f"Cs must increase; got {list(Cs)}")
-    model = _Model(X, y, free_bias, interior)
-    solutions: list[OneNorm] = []
+    problem = Problem(
+        y=y, C=1.0, loss=get_loss("hinge"), X=X, regulariser="l1",
+        intercept="free" if free_bias else 1.0,
+    )  # fmt: skip
+    if interior:
+        model = _Model(problem)
+        return [model.solve(C) for C in Cs]
+    record = follow_path(problem, penalty_min=1 / Cs[-1])
+    path, gap = SolutionPath(problem, record), float(record.gaps.max())
+    solutions = []
     for C in Cs:
-        if solutions and not interior and model.largest < model.C * (1 - 1e-9):
-            # No dual variable is at its bound: the optimum stays for all larger C.
-            solutions.append(model.at_end(solutions[-1], C))
-        else:
-            solutions.append(model.solve(C))
+        coef, intercept = path.coef_at(C=C)
+        value = replace(problem, C=C).objective(coef, intercept)
+        solutions.append(OneNorm(coef, intercept, value, gap))
     return solutions
 
 
 class _Model:
     """The linear program in HiGHS, with the bounds of one C at a time."""
 
-    def __init__(self, X: Any, y: np.ndarray, free_bias: bool, interior: bool) -> None:
-        self.X, self.y, self.free_bias = X, y, free_bias
-        n, self.p = X.shape
-        rows = sp.csr_matrix(X)
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        n, self.p = problem.X.shape
+        rows = sp.csr_matrix(problem.X)
         constant = sp.csr_matrix(np.ones((n, 1)))
         columns = sp.hstack([rows, constant], format="csr")
-        columns = sp.csr_matrix(sp.diags(y) @ columns)  # its rows are the columns of the program
+        columns = sp.csr_matrix(sp.diags(problem.y) @ columns)  # rows: the program's columns
         program = highspy.HighsLp()
         program.num_col_, program.num_row_ = n, self.p + 1
         program.col_cost_ = -np.ones(n)
@@ -72,27 +84,21 @@ class _Model:
         program.a_matrix_.index_ = columns.indices
         program.a_matrix_.value_ = columns.data.astype(np.float64)
         self.highs: Any = highspy.Highs()
-        precision = 1e-7 if interior else 1e-9
         options: dict[str, Any] = {
-            "output_flag": False,
-            "threads": 1,
-            "primal_feasibility_tolerance": precision,
-            "dual_feasibility_tolerance": precision,
-        }
-        if interior:
-            options.update(solver="ipm", run_crossover="off", presolve="off")
+            "output_flag": False, "threads": 1, "solver": "ipm", "run_crossover": "off",
+            "presolve": "off",
+        }  # fmt: skip
         for name, value in options.items():
             self.highs.setOptionValue(name, value)
         self.highs.passModel(program)
-        self.C = self.largest = 0.0
 
     def solve(self, C: float) -> OneNorm:
-        """The optimum for one C, from the last basis."""
-        n, p = len(self.y), self.p
+        """Close to the optimum for one C."""
+        n, p, free_bias = self.problem.n_rows, self.p, self.problem.free_bias
         # The duals are kept in units in which neither bound is tiny: up to C, or up to 1.
         upper = max(C, 1.0)
         bound = np.full(p + 1, upper / C)
-        if self.free_bias:
+        if free_bias:
             bound[p] = 0.0
         self.highs.changeColsBounds(n, np.arange(n, dtype=np.int32), np.zeros(n), np.full(n, upper))
         self.highs.changeRowsBounds(p + 1, np.arange(p + 1, dtype=np.int32), -bound, bound)
@@ -101,20 +107,10 @@ class _Model:
             raise RuntimeError(f"HiGHS ended with {self.highs.getModelStatus()} at C={C:g}")
         solution = self.highs.getSolution()
         weights = -np.asarray(solution.row_dual)
-        dual = np.asarray(solution.col_value)
-        self.C, self.largest = C, float(dual.max()) * C / upper
-        return self._finish(weights[:p], weights[p], C, float(dual.sum()) * C / upper)
-
-    def at_end(self, last: OneNorm, C: float) -> OneNorm:
-        """The solution of a smaller C where it holds for all larger ones."""
-        return self._finish(last.coef, last.intercept, C, last.bound)
-
-    def _finish(self, coef: np.ndarray, intercept: float, C: float, bound: float) -> OneNorm:
-        scores = np.asarray(self.X @ coef, dtype=np.float64)
-        penalty = float(np.abs(coef).sum())
-        if self.free_bias:
-            intercept = optimal_bias(get_loss("hinge"), scores, self.y, C)
-        else:
-            penalty += abs(intercept)
-        loss = float(np.maximum(0, 1 - self.y * (scores + intercept)).sum())
-        return OneNorm(coef, float(intercept), penalty + C * loss, bound)
+        dual = float(np.sum(solution.col_value)) * C / upper
+        problem = replace(self.problem, C=C)
+        coef, intercept = weights[:p], float(weights[p])
+        if free_bias:
+            intercept = optimal_bias(problem.loss, problem.scores(coef), problem.y, C)
+        value = problem.objective(coef, intercept)
+        return OneNorm(coef, intercept, value, relative_gap(value, dual, problem.zero_primal()))

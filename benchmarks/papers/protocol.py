@@ -16,7 +16,7 @@ Three kinds of bias:
 The 1-norm SVM penalises the bias unless it is free.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -54,10 +54,11 @@ class Grid(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Accuracy on the test part and the C chosen, by method."""
+    """Accuracy on the test part, the C chosen and the number of features used, by method."""
 
     accuracy: dict[str, float]
     C: dict[str, float]
+    n_features: dict[str, int]
 
 
 def method_name(n_rounds: int) -> str:
@@ -153,35 +154,37 @@ def evaluate(
     y: np.ndarray,
     train: np.ndarray,
     test: tuple[Any, np.ndarray],
-    grid: Grid,
+    fit: Callable[[Any, np.ndarray], dict[str, list[Model]]],
+    Cs: Sequence[float],
     *,
     seed: int,
     least_norms: Iterable[float] = (0.0,),
 ) -> list[Outcome]:
-    """Cross-validate on the training part, fit again, test; one outcome per `least_norm`."""
+    """Cross-validate on the training part, fit again, test; one outcome per `least_norm`.
+
+    `fit` returns the models of every method for all of `Cs`, e.g. `fit_grid`.
+    """
     levels = list(least_norms)
     X, y = X[train], y[train]
     folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed)
-    names = [method_name(k) for k in grid.rounds]
-    names += [] if grid.one_norm is None else [ONE_NORM]
-    errors = {name: np.zeros((len(levels), len(grid.Cs))) for name in names}
-    for fit, held in folds.split(np.zeros(len(y)), y):
-        for name, models in fit_grid(X[fit], y[fit], grid).items():
+    final = fit(X, y)
+    errors = {name: np.zeros((len(levels), len(Cs))) for name in final}
+    for part, held in folds.split(np.zeros(len(y)), y):
+        for name, models in fit(X[part], y[part]).items():
             for row, level in enumerate(levels):
                 errors[name][row] += [
                     n_errors(model, X[held], y[held], least_norm=level) for model in models
                 ]
-    final = fit_grid(X, y, grid)
     outcomes = []
     for row, level in enumerate(levels):
-        best = {name: chosen(errors[name][row].tolist()) for name in names}
-        wrong = {
-            name: n_errors(final[name][k], *test, least_norm=level) for name, k in best.items()
-        }
+        best = {name: chosen(errors[name][row].tolist()) for name in final}
+        picked = {name: final[name][k] for name, k in best.items()}
+        wrong = {name: n_errors(model, *test, least_norm=level) for name, model in picked.items()}
         outcomes.append(
             Outcome(
                 {name: 1 - count / len(test[1]) for name, count in wrong.items()},
-                {name: grid.Cs[k] for name, k in best.items()},
+                {name: Cs[k] for name, k in best.items()},
+                {name: int(np.count_nonzero(model.coef)) for name, model in picked.items()},
             )
         )
     return outcomes

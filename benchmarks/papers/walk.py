@@ -11,9 +11,7 @@ A data set that is not at hand is skipped.
 """
 
 import argparse
-import json
-import os
-import pathlib
+import functools
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -24,13 +22,12 @@ from anynorm.datasets import make_relevant
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
 from anynorm.solvers.linear import walk
-from benchmarks import harness
 from benchmarks.papers import protocol
 from benchmarks.papers.one_norm import one_norm_grid
 from benchmarks.papers.protocol import Grid, powers_of_ten
+from benchmarks.papers.store import Store, command_line, load, open_store, recorded
 
-RESULTS = harness.RESULTS / "papers_walk.json"
-QUICK_RESULTS = harness.ROOT / ".cache" / "papers_walk_quick.json"
+RESULTS = recorded("walk")
 PARTS = ("table2", "figure2", "figure3")
 ROUNDS = (1, 2, 3, 5, 10)
 GENE_CS, OTHER_CS = powers_of_ten(-9, 2), powers_of_ten(-5, 5)
@@ -73,34 +70,6 @@ FIGURE_3_ROUNDS = (1, 2, 3)
 N_TEST = 1000
 
 
-class Store:
-    """Results by part and key, written to the file after each experiment."""
-
-    def __init__(self, path: pathlib.Path, *, fresh: bool = False) -> None:
-        self.path = path
-        known = path.exists() and not fresh
-        self.content: dict[str, dict[str, Any]] = json.loads(path.read_text()) if known else {}
-
-    def done(self, part: str, key: str) -> bool:
-        return key in self.content.get(part, {})
-
-    def add(self, part: str, key: str, value: Any) -> None:
-        self.content.setdefault(part, {})[key] = value
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        partial = self.path.with_suffix(".partial")
-        partial.write_text(json.dumps(self.content, separators=(",", ":")).replace("},", "},\n"))
-        os.replace(partial, self.path)
-
-
-def load(name: str, scaling: str) -> tuple[Any, np.ndarray, list[Any]] | None:
-    """A data set, or None with a line that says why not."""
-    try:
-        return protocol.load_binary(name, scaling)
-    except (ValueError, OSError) as error:
-        print(f"skipped {name}: {str(error)[:150]}", flush=True)
-        return None
-
-
 # ---------------------------------------------------------------- Table 2
 
 
@@ -120,7 +89,8 @@ def table2(store: Store, names: Sequence[str], repeats: int, bias: str) -> Itera
             start = time.monotonic()
             train, test = _split(row, y, splits, repeat)
             held = (X[test], y[test])
-            [outcome] = protocol.evaluate(X, y, train, held, grid, seed=repeat)
+            fit = functools.partial(protocol.fit_grid, grid=grid)
+            [outcome] = protocol.evaluate(X, y, train, held, fit, grid.Cs, seed=repeat)
             store.add("table2", key, outcome._asdict())
             accuracy = "  ".join(f"{m} {100 * a:.1f}" for m, a in outcome.accuracy.items())
             yield f"table 2  {key}: {accuracy}  ({time.monotonic() - start:.1f} s)"
@@ -157,7 +127,7 @@ def figure2(store: Store, names: Sequence[str], n_rounds: int) -> Iterator[str]:
                                                  tol=FIGURE_2_TOL)]
                 for kind, prune in (("plain", False), ("pruned", True))
             }  # fmt: skip
-            value = {"optimum": optimum.objective, "bound": optimum.bound, **objectives}
+            value = {"optimum": optimum.objective, "gap": optimum.gap, **objectives}
             store.add("figure2", f"{name}/{C:g}", value)
             excess = objectives["plain"][-1] / optimum.objective - 1
             took = time.monotonic() - start
@@ -181,8 +151,9 @@ def figure3(store: Store, relevant: Sequence[int], repeats: int) -> Iterator[str
             X, y = make_relevant(50, n_relevant=d, random_state=2 * repeat)
             test = make_relevant(N_TEST, n_relevant=d, random_state=2 * repeat + 1)
             left, right = protocol.evaluate(
-                X, y, np.arange(len(y)), test, grid, seed=repeat, least_norms=(0.0, protocol.TINY)
-            )
+                X, y, np.arange(len(y)), test, functools.partial(protocol.fit_grid, grid=grid),
+                grid.Cs, seed=repeat, least_norms=(0.0, protocol.TINY),
+            )  # fmt: skip
             store.add("figure3", key, {"left": left.accuracy, "right": right.accuracy})
             took = time.monotonic() - start
             yield f"figure 3  {d} relevant, repeat {repeat}  ({took:.1f} s)"
@@ -193,27 +164,19 @@ def figure3(store: Store, relevant: Sequence[int], repeats: int) -> Iterator[str
 
 def main(arguments: list[str] | None = None) -> None:
     """Run what is missing, then make the tables and figures."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.papers.walk", description=__doc__)
-    parser.add_argument("--parts", nargs="*", choices=PARTS, default=PARTS)
+    parser = command_line("walk", __doc__, PARTS, repeats=30)
     parser.add_argument("--sets", nargs="*", help="rows of Table 2 or sets of Figure 2")
-    parser.add_argument("--repeats", type=int, default=30, help="random halves (default 30)")
     parser.add_argument(
         "--bias", choices=protocol.BIASES, nargs="*", default=protocol.BIASES[:2],
         help="of Table 2: what they are is said in protocol.py (default: feature free)",
     )  # fmt: skip
-    parser.add_argument("--quick", action="store_true", help="a small run of its own, in a minute")
-    parser.add_argument("--fresh", action="store_true", help="forget all earlier results")
-    parser.add_argument(
-        "--results", type=pathlib.Path, help="JSON file, instead of the recorded one"
-    )
     options = parser.parse_args(arguments)
     from benchmarks.papers import walk_report
 
-    path = options.results or (QUICK_RESULTS if options.quick else RESULTS)
-    store = Store(path, fresh=options.fresh)
+    store = open_store("walk", options)
     for line in _experiments(store, options):
         print(line, flush=True)
-    if path == RESULTS:
+    if store.path == RESULTS:
         walk_report.write(store.content)
     else:
         print(walk_report.text(store.content))

@@ -1,13 +1,10 @@
 """The results of `benchmarks.papers.walk` as tables and figures of docs/papers-walk.md.
 
-    python -m benchmarks.papers.walk_report
-
-Tables go between ``<!-- papers: NAME -->`` and ``<!-- end -->``, figures into docs/_static/papers.
+python -m benchmarks.papers.walk_report
 """
 
 import json
 import pathlib
-import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks import harness
-from benchmarks.papers import walk
+from benchmarks.papers import page, walk
+from benchmarks.papers.page import FIGURES, markdown
 from benchmarks.papers.protocol import BIASES, ONE_NORM, method_name
 from benchmarks.papers.walk import RESULTS, ROUNDS, ROWS
 
-PAGE = harness.ROOT / "docs" / "papers-walk.md"
-FIGURES = harness.ROOT / "docs" / "_static" / "papers"
+PAGE = page.DOCS / "papers-walk.md"
 METHODS = (*(method_name(k) for k in ROUNDS), ONE_NORM)
 
 # Table 2 of the paper, in percent, with the empirical standard deviations given there.
@@ -38,7 +35,6 @@ BIAS_NAMES = {
     "free": "free bias",
     "reweighted": "bias feature, re-weighted",
 }
-_BLOCK = re.compile(r"(<!-- papers: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 # ---------------------------------------------------------------- Table 2
@@ -69,7 +65,7 @@ def table2(results: Mapping[str, Any]) -> str:
             cells = [_accuracy(outcomes, method) for method in METHODS]
             label = "" if row.paper is not None or bias != ours[0] else name
             lines.append([label, f"ours, {BIAS_NAMES[bias]}", str(len(outcomes)), *cells])
-    return "\n" + _markdown(lines) + "\n\n"
+    return "\n" + markdown(lines) + "\n\n"
 
 
 def _accuracy(outcomes: Sequence[dict[str, float]], method: str) -> str:
@@ -80,15 +76,6 @@ def _accuracy(outcomes: Sequence[dict[str, float]], method: str) -> str:
     if len(values) == 1:
         return f"{values[0]:.1f}"
     return f"{values.mean():.1f}±{values.std(ddof=1) / np.sqrt(len(values)):.1f}"
-
-
-def _markdown(lines: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    text = [
-        "| " + " | ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)) + " |"
-        for line in lines
-    ]
-    return "\n".join([text[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *text[1:]])
 
 
 # ---------------------------------------------------------------- Figure 2
@@ -129,7 +116,7 @@ def figure2_table(results: Mapping[str, Any]) -> str:
         for name, curve in summaries(excesses(results, kind)).items():
             lines.append([name, label, *(f"{max(curve[k - 1], 0):.2g}" for k in shown)])
     n_sets = len(excesses(results, "plain"))
-    return f"\n{_markdown(lines)}\n\nOver {n_sets} data sets.\n\n"
+    return f"\n{markdown(lines)}\n\nOver {n_sets} data sets.\n\n"
 
 
 def draw_figure2(results: Mapping[str, Any], path: pathlib.Path) -> None:
@@ -176,7 +163,7 @@ def figure3_table(results: Mapping[str, Any]) -> str:
             cells = [f"{100 * row[d].mean():.1f}" for d in relevant]
             lines.append([panel, method, *cells])
     counts = [len(row) for row in errors(results, "left")[ONE_NORM].values()]
-    return f"\n{_markdown(lines)}\n\nMeans of {_range(counts)} repeats, in percent.\n\n"
+    return f"\n{markdown(lines)}\n\nMeans of {_range(counts)} repeats, in percent.\n\n"
 
 
 def _range(counts: Sequence[int]) -> str:
@@ -211,21 +198,15 @@ def draw_figure3(results: Mapping[str, Any], path: pathlib.Path) -> None:
 # ---------------------------------------------------------------- the page
 
 
-def filled(page: str, content: Mapping[str, Any]) -> str:
+def filled(template: str, content: Mapping[str, Any]) -> str:
     """The page with every block that there are results for replaced by its table."""
 
-    def replace(match: re.Match[str]) -> str:
-        part = match[2]
-        if part not in content:
-            return match[0]
-        return match[1] + _MAKERS[part](content[part]) + match[3]
-
-    return _BLOCK.sub(replace, page)
+    return page.filled(template, content, _MAKERS)
 
 
 def text(content: Mapping[str, Any]) -> str:
     """All tables that there are results for."""
-    return "\n".join(make(content[part]) for part, make in _MAKERS.items() if part in content)
+    return page.text(content, _MAKERS)
 
 
 _MAKERS = {"table2": table2, "figure2": figure2_table, "figure3": figure3_table}

@@ -192,5 +192,19 @@ def test_what_suits(loss):
     assert not few_rows_suit(wide_problem(loss, p=20), 1e-4)
     assert not few_rows_suit(wide_problem(loss), 1e-12)
     problem = wide_problem(loss)
-    sparse = Problem(y=problem.y, C=1.0, loss=problem.loss, X=sp.csr_array(problem.X))
-    assert not few_rows_suit(sparse, 1e-4)
+    small = replace(problem, X=sp.csr_array(problem.X))
+    assert few_rows_suit(small, 1e-4) == (loss in SUITED)
+    large = replace(problem, X=sp.csr_array((problem.n_rows, 10**6)))
+    assert not few_rows_suit(large, 1e-4)
+
+
+def test_a_small_sparse_problem_walks_as_its_dense_copy():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 200)) * (rng.random((30, 200)) < 0.1)
+    y = np.where(rng.random(30) < 0.5, 1.0, -1.0)
+    dense = Problem(y=y, C=10.0, loss=get_loss("hinge"), X=X)
+    for one, other in zip(
+        walk(dense, n_rounds=4), walk(replace(dense, X=sp.csr_array(X)), n_rounds=4), strict=True
+    ):
+        np.testing.assert_array_equal(one.coef, other.coef)
+        assert other.certificate.gap <= 1e-4

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -25,6 +25,7 @@ from anynorm.solvers.linear.box import box_of
 
 _MOST_ROWS = 500
 _COLUMNS_PER_ROW = 4
+_SMALL_ENTRIES = 4_000_000
 _LOSSES = ("hinge", "absolute", "squared_hinge")
 _SMALLEST_TOL = 1e-8
 _PASSES = 200
@@ -35,10 +36,20 @@ _MOST_CHOSEN = 0.8
 
 
 def few_rows_suit(problem: Problem, tol: float) -> bool:
-    """Whether the problem has the shape, the storage and the loss for this method."""
+    """Whether the problem has the shape, the storage and the loss for this method.
+
+    A sparse X is made dense where that is small.
+    """
     n, p = problem.X.shape
-    few = n <= _MOST_ROWS and _COLUMNS_PER_ROW * n <= p and not sp.issparse(problem.X)
-    return few and problem.loss.name in _LOSSES and tol >= _SMALLEST_TOL
+    few = n <= _MOST_ROWS and _COLUMNS_PER_ROW * n <= p
+    small = not sp.issparse(problem.X) or n * p <= _SMALL_ENTRIES
+    return few and small and problem.loss.name in _LOSSES and tol >= _SMALLEST_TOL
+
+
+def with_dense_rows(problem: Problem) -> Problem:
+    """The problem with X dense."""
+    X = problem.X
+    return replace(problem, X=X.toarray()) if sp.issparse(X) else problem
 
 
 class FewRows:

@@ -34,7 +34,7 @@ from anynorm import design
 from anynorm.certificate import Certificate, certify
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
-from anynorm.solvers.linear.few_rows import FewRows, few_rows_suit
+from anynorm.solvers.linear.few_rows import FewRows, few_rows_suit, with_dense_rows
 from anynorm.solvers.linear.pruning import GENEROSITY, Model, less_generous, prune, take_back
 from anynorm.solvers.linear.rounds import Round
 from anynorm.solvers.linear.solve import solve_linear
@@ -103,6 +103,7 @@ def walk(
         from anynorm.solvers.linear.few_rows_walk import Limits, walk_few_rows  # Numba
 
         limits = Limits(n_rounds, prune, tol, max_iter, deadline, seed)
+        problem = with_dense_rows(problem)
         return walk_few_rows(problem, FewRows(problem.X), limits, start, progress)
     path = _Walk(problem, prune, tol, deadline, progress, {"max_iter": max_iter, "seed": seed})
     rounds = [path.first(start)]
@@ -143,8 +144,9 @@ def walk_over_C(
         from anynorm.solvers.linear.few_rows_walk import Limits, walk_few_rows_over_C  # Numba
 
         limits = Limits(n_rounds, prune, tol, max_iter, deadline, seed)
-        rows = FewRows(problems[0].X)
-        walks = [walk_few_rows_over_C(one, Cs, rows, limits, progress) for one in problems]
+        X = with_dense_rows(problems[0]).X
+        rows, dense = FewRows(X), [replace(one, X=X) for one in problems]
+        walks = [walk_few_rows_over_C(one, Cs, rows, limits, progress) for one in dense]
         yield from (list(rounds) for rounds in zip(*walks, strict=True))
         return
     for C in Cs:
