@@ -39,6 +39,11 @@ class Part:
     arrays: Arrays
     n_rows: int
 
+    @property
+    def sparse(self) -> bool:
+        """Whether only entries that are not zero are stored."""
+        return self.arrays[1].size > 0
+
     def dot(self, columns: np.ndarray, v: np.ndarray) -> np.ndarray:
         """x_j'v for the chosen columns."""
         out = np.empty(columns.size)
@@ -62,7 +67,7 @@ class Part:
     def block(self, columns: np.ndarray) -> np.ndarray:
         """The chosen columns as a dense array."""
         indptr, indices, values = self.arrays
-        if indices.size == 0:
+        if not self.sparse:
             return values.reshape(-1, self.n_rows)[columns].T
         stored = sp.csc_array((values, indices, indptr), shape=(self.n_rows, indptr.size - 1))
         return stored[:, columns].toarray()

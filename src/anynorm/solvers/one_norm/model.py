@@ -23,10 +23,10 @@ from anynorm.solvers.one_norm.columns import Part
 _FIRST_STEPS = 8
 _MOST_STEPS = 512
 _ROUNDS = 4
-_PATIENCE = 20
+_PATIENCE = 60
 _DIRECT = 500
 _DIRECT_ENTRIES = 5e6
-_LEAST_DAMPING = 1e-12
+LEAST_DAMPING = 1e-12
 _FIRST_DAMPING = 1e-5
 _DAMPING_FACTOR = 8.0
 _FLAT = 0.1  # the share of the first slope at which a line search is content
@@ -44,6 +44,7 @@ class Model:
     root: np.ndarray
     free_bias: bool
     floor: float
+    damping: float
     bias: float = 0.0
 
     def __post_init__(self) -> None:
@@ -69,7 +70,7 @@ def minimise_model(model: Model, target: float, spend: Callable[[], bool]) -> No
     """
     everything = np.arange(model.coef.size)
     active, whole = everything, True
-    steps, damping = _FIRST_STEPS, _LEAST_DAMPING
+    steps = _FIRST_STEPS
     least, idle = np.inf, 0
     while idle < _PATIENCE and spend():
         violation = model.descend(active)
@@ -81,28 +82,34 @@ def minimise_model(model: Model, target: float, spend: Callable[[], bool]) -> No
         idle = 0 if violation < 0.9 * least else idle + 1
         least = min(least, violation)
         active, whole = np.flatnonzero(model.keep), False
-        t = _step_on_support(model, target, steps, damping, spend)
+        t = _step_on_support(model, target, steps, spend)
         steps = min(2 * steps, _MOST_STEPS) if t > 0.5 else max(steps // 2, _FIRST_STEPS)
-        if t < 0.3:
-            damping = max(damping * _DAMPING_FACTOR ** (1 if t > 0.01 else 2), _FIRST_DAMPING)
-        elif t > 0.7:
-            damping = max(damping / _DAMPING_FACTOR, _LEAST_DAMPING)
+        model.damping = _adapted(model.damping, t)
 
 
-def _step_on_support(
-    model: Model, target: float, steps: int, damping: float, spend: Callable[[], bool]
-) -> float:
+def _adapted(damping: float, t: float) -> float:
+    """More damping where only a small share t of the last step could be taken, less after most."""
+    if t < 0.3:
+        return max(damping * _DAMPING_FACTOR ** (1 if t > 0.01 else 2), _FIRST_DAMPING)
+    return max(damping / _DAMPING_FACTOR, LEAST_DAMPING) if t > 0.7 else damping
+
+
+def _step_on_support(model: Model, target: float, steps: int, spend: Callable[[], bool]) -> float:
     """One damped Newton step on the coordinates that are not zero; returns the share taken."""
     support = np.flatnonzero(model.coef)
     if support.size == 0:
         return 1.0
     coef, penalty = model.coef[support], model.penalty[support]
-    newton = _NewtonStep(model, support, damping)
+    newton = _NewtonStep(model, support)
     before = np.inf
     for _ in range(_ROUNDS):
+        last = newton.x.copy(), newton.image
         newton.solve(target, steps, spend)
         changes = newton.hold(((coef + newton.step) * coef < 0) & (penalty > 0))
-        if changes == 0 or changes > 0.5 * before:
+        if changes > 0.5 * before:
+            newton.x, newton.image = last
+            break
+        if changes == 0:
             break
         before = changes
         newton.look()
@@ -151,11 +158,11 @@ def minimiser_along(slope: Callable[[float], float]) -> float:
 class _NewtonStep:
     """The Newton step on the support and of the bias.
 
-    `damping`, relative to the diagonal, bounds it where the system is (nearly) singular.
+    Its damping, relative to the diagonal, bounds the step where the system is (nearly) singular.
     """
 
-    def __init__(self, model: Model, support: np.ndarray, damping: float) -> None:
-        self.model, self.support, self.damping = model, support, damping
+    def __init__(self, model: Model, support: np.ndarray) -> None:
+        self.model, self.support = model, support
         self.scale, self.unit = model.curvature[support], model.unit[support]
         if model.free_bias:
             self.scale = np.append(self.scale, max(model.bend, np.finfo(float).tiny))
@@ -197,7 +204,8 @@ class _NewtonStep:
 
     def solve(self, target: float, most: int, spend: Callable[[], bool]) -> None:
         """Go on to the minimum over what is free, or nearer to it by at most `most` steps."""
-        if self.support.size <= _DIRECT and self.support.size * self.image.size <= _DIRECT_ENTRIES:
+        size, part = self.support.size, self.model.part
+        if size <= _DIRECT and size * part.n_rows <= _DIRECT_ENTRIES:
             self._factor()
         else:
             self._conjugate_gradients(target, most, spend)
@@ -212,7 +220,7 @@ class _NewtonStep:
         root = np.sqrt(self.scale[free])
         scaled = block[:, free] / root
         system = scaled.T @ scaled
-        system[np.diag_indices_from(system)] += self.damping
+        system[np.diag_indices_from(system)] += self.model.damping
         self.x[free] += (
             scipy.linalg.solve(system, self.residual[free] / root, assume_a="pos") / root
         )
@@ -227,7 +235,7 @@ class _NewtonStep:
             forward = self._push(direction)
             forward[self.cheap] = 0.0
             bent = self._pull(forward)
-            bent += self.damping * self.scale * direction
+            bent += self.model.damping * self.scale * direction
             length = product / float(direction @ bent)
             self.x += length * direction
             r -= length * np.where(self.free, bent, 0.0)

@@ -28,7 +28,13 @@ from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
 from anynorm.solvers.linear.newton import Logistic, Squared, SquaredHinge
 from anynorm.solvers.one_norm.columns import Columns
-from anynorm.solvers.one_norm.model import Model, minimise_model, minimiser_along, slope_of_norm
+from anynorm.solvers.one_norm.model import (
+    LEAST_DAMPING,
+    Model,
+    minimise_model,
+    minimiser_along,
+    slope_of_norm,
+)
 
 Curve: TypeAlias = SquaredHinge | Logistic | Squared
 
@@ -45,7 +51,7 @@ _NEARLY = 0.9
 _NEAR = 0.5  # residuals down to minus this take part in the model of the squared hinge
 _FEWEST_FRESH = 1000
 _SMALLEST_CURVATURE = 1e-15
-_IDLE_STEPS = 6
+_IDLE_STEPS = 12
 
 
 def solve_smooth(
@@ -89,7 +95,7 @@ class _Run:
         self.coef, self.bias = np.zeros(self.columns.p), 0.0
         self.scores = np.zeros(problem.n_rows)
         self.dual, self.dual_value = np.zeros(problem.n_rows), 0.0
-        self.goal = tol
+        self.goal, self.damping = tol, LEAST_DAMPING
         self.look()
 
     def solve(self) -> Solution:
@@ -168,6 +174,7 @@ class _Run:
         target = _FORCING * self.violation
         target = min(target, max(target * self.violation, needed))
         minimise_model(model, target, self._in_time)
+        self.damping = model.damping
         self.n_iter += 1
         step = model.coef - self.coef[work]
         image = p.y * (self.columns.combine(work, step) + model.bias)
@@ -211,6 +218,7 @@ class _Run:
             part=self.columns.part(work, rows, root), penalty=self.penalty[work],
             unit=self.unit[work], coef=self.coef[work], residual=np.abs(root[rows]) * pull[rows],
             root=root[rows], free_bias=self.problem.free_bias, floor=0.0 if hinge else -np.inf,
+            damping=self.damping,
         )  # fmt: skip
 
     def _stages(self) -> list[float]:
