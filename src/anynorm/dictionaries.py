@@ -82,9 +82,9 @@ class KernelDictionary(_Dictionary):
 
     Attributes
     ----------
-    component_indices_ : ndarray of shape (n_components_,)
+    component_indices_ : ndarray of shape (k,)
         The places of the chosen rows in the training data, ascending.
-    components_ : {ndarray, CSR} of shape (n_components_, p)
+    components_ : {ndarray, CSR} of shape (k, p)
         The chosen rows.
     n_components_ : int
         Their number.
@@ -212,7 +212,7 @@ class KernelDictionary(_Dictionary):
 
         Returns
         -------
-        ndarray of shape (n, n_components_)
+        ndarray of shape (n, k)
             The kernel of every row with every chosen training row.
 
         Examples
