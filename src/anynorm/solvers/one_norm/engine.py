@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 
 from anynorm import design
@@ -221,8 +220,8 @@ class Engine:
         basis, m = self.basis, self.basis.length[0]
         matrix = basis.columns[:m, basis.rows[:m]].T
         try:
-            basis.inverse[:m, :m] = scipy.linalg.inv(matrix, check_finite=False)
-        except scipy.linalg.LinAlgError:
+            basis.inverse[:m, :m] = np.linalg.inv(matrix)
+        except np.linalg.LinAlgError:
             return False
         refresh(self.X, self.data, basis, self.state)
         return bool(np.isfinite(basis.coef[:m]).all() and np.isfinite(basis.beta[:m]).all())
