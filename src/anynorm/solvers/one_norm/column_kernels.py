@@ -73,10 +73,10 @@ def gather_columns(
         out_indptr[k] = at
         for entry in range(indptr[columns[k]], indptr[columns[k] + 1]):
             i = indices[entry]
-            if place[i] >= 0:
-                out_indices[at] = place[i]
-                out_values[at] = root[i] * values[entry]
-                at += 1
+            # Written in any case and kept or not: a branch would be mispredicted half the time.
+            out_indices[at] = place[i]
+            out_values[at] = root[i] * values[entry]
+            at += place[i] >= 0
     out_indptr[columns.size] = at
 
 

@@ -158,13 +158,13 @@ class Columns:
         self, columns: np.ndarray, rows: np.ndarray, root: np.ndarray, extra: np.ndarray | None
     ) -> Part:
         indptr, indices, values = self.arrays
-        place = np.full(self.n, -1, dtype=np.int64)
+        place = np.full(self.n, -1, dtype=np.int32 if self.n < 1 << 31 else np.int64)
         place[rows] = np.arange(rows.size)
         room = int((indptr[columns + 1] - indptr[columns]).sum())
         more = 0 if extra is None else rows.size
         out_indptr = np.zeros(columns.size + 1 + (more > 0), dtype=np.int64)
-        out_indices = np.empty(room + more, dtype=indices.dtype)
-        out_values = np.empty(room + more)
+        out_indices = np.empty(room + more + 1, dtype=indices.dtype)  # one more: written, not kept
+        out_values = np.empty(room + more + 1)
         gather_columns(
             indptr, indices, values, columns, place, root, out_indptr, out_indices, out_values
         )

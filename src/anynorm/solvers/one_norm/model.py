@@ -23,6 +23,7 @@ from anynorm.solvers.one_norm.columns import Part
 _FIRST_STEPS = 8
 _MOST_STEPS = 512
 _ROUNDS = 4
+_FIRST_PASSES = 4
 _PATIENCE = 60
 _DIRECT = 500
 _DIRECT_ENTRIES = 5e6
@@ -71,7 +72,7 @@ def minimise_model(model: Model, target: float, spend: Callable[[], bool]) -> No
     everything = np.arange(model.coef.size)
     active, whole = everything, True
     steps = _FIRST_STEPS
-    least, idle = np.inf, 0
+    least, idle, passes = np.inf, 0, 0
     while idle < _PATIENCE and spend():
         violation = model.descend(active)
         if violation <= target:
@@ -82,6 +83,9 @@ def minimise_model(model: Model, target: float, spend: Callable[[], bool]) -> No
         idle = 0 if violation < 0.9 * least else idle + 1
         least = min(least, violation)
         active, whole = np.flatnonzero(model.keep), False
+        passes += 1
+        if passes < _FIRST_PASSES:
+            continue
         t = _step_on_support(model, target, steps, spend)
         steps = min(2 * steps, _MOST_STEPS) if t > 0.5 else max(steps // 2, _FIRST_STEPS)
         model.damping = _adapted(model.damping, t)

@@ -43,13 +43,14 @@ _CURVES: dict[str, type[Curve]] = {
     "logistic": Logistic,
     "squared": Squared,
 }
-_STAGE = 2.0
+_STAGE = 4.0
 _MOST_STAGES = 24
-_STAGE_VIOLATION = 0.5
+_STAGE_VIOLATION = 1.0
 _FORCING = 0.1
 _NEARLY = 0.9
-_NEAR = 0.5  # residuals down to minus this take part in the model of the squared hinge
+_NEAR = 0.2  # residuals down to minus this take part in the model of the squared hinge
 _FEWEST_FRESH = 1000
+_GROWTH = 2.0
 _SMALLEST_CURVATURE = 1e-15
 _IDLE_STEPS = 12
 
@@ -171,8 +172,10 @@ class _Run:
         p, work = self.problem, self._working_set()
         model = self._model(work)
         needed = 0.2 * self.goal * self.primal / max(self.size, 1e-300)
+        if self.share < 1.0:
+            needed = 0.5 * _STAGE_VIOLATION
         target = _FORCING * self.violation
-        target = min(target, max(target * self.violation, needed))
+        target = min(0.5 * self.violation, max(target * min(1.0, self.violation), needed))
         minimise_model(model, target, self._in_time)
         self.damping = model.damping
         self.n_iter += 1
@@ -196,7 +199,7 @@ class _Run:
         lead = np.abs(self.gradient) / self.unit
         lead[~self.never] -= _NEARLY
         fresh = np.flatnonzero((lead > 0) & ~used & np.isfinite(self.penalty))
-        most = max(_FEWEST_FRESH, int(np.count_nonzero(used)))
+        most = max(_FEWEST_FRESH, int(_GROWTH * np.count_nonzero(used)))
         if fresh.size > most:
             fresh = fresh[np.argpartition(-lead[fresh], most)[:most]]
         used[fresh] = True
