@@ -23,7 +23,7 @@ STRENGTHS = (1.0, 0.1, 10.0)  # of the change to general position, one per attem
 _TARGETS = 1e-10  # general position: how far the data are changed, relative to themselves
 _COSTS = 1e-10
 _SLACKS = 1e-12
-_SECONDS = 0.05  # compiled code comes back this often
+_WORK, _PIVOTS = 3e7, 10**6  # after so many operations or pivots compiled code comes back
 _FIRST_CAPACITY = 64
 _PATIENCE = 50  # pivots per row and column of the basis without any progress
 
@@ -186,12 +186,14 @@ class Engine:
 
     def run(self, deadline: float = np.inf, report: Callable[[], None] | None = None) -> int:
         """Pivot until there is a reason to stop; MORE when time or pivots are spent."""
-        pivots, quiet = 16, 0
+        # At least one pivot of the largest basis, at most a few hundredths of a second.
+        work = max(_WORK, 2.0 * (min(self.n, self.p) + 8) * (2 * self.n + self.p))
+        quiet = 0
         while True:
-            began = time.monotonic()
             before = (self.state.clock[0], self.knots.lengths[0], self.state.clock[3])
+            pivots = int(min(max(1, self.most_pivots - self.n_pivots), _PIVOTS))
             code = advance(
-                self.X, self.data, self.basis, self.state, self.knots, self.limits, pivots
+                self.X, self.data, self.basis, self.state, self.knots, self.limits, pivots, work
             )
             if code == GROW:
                 self.basis = _larger_basis(self.basis)
@@ -206,10 +208,6 @@ class Engine:
             quiet = 0 if moved else quiet + self.state.clock[3] - before[2]
             if quiet > _PATIENCE * (self.n + self.basis.length[0]):
                 return STUCK
-            if code == MORE:
-                took = max(time.monotonic() - began, 1e-6)
-                pivots = int(np.clip(pivots * _SECONDS / took, 1, 4 * pivots))
-                pivots = int(max(1, min(pivots, self.most_pivots - self.n_pivots)))
             if report is not None:
                 report()
             if time.monotonic() >= deadline or self.n_pivots >= self.most_pivots:

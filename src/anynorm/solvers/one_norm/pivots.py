@@ -273,12 +273,17 @@ def reach_knot(X, data, basis, state, knots, limits, n_duals):
 
 
 @kernel
-def advance(X, data, basis, state, knots, limits, max_pivots):
-    """Up to `max_pivots` pivots; returns what for it came back."""
+def advance(X, data, basis, state, knots, limits, max_pivots, max_work):
+    """Up to `max_pivots` pivots or `max_work` operations; returns what for it came back."""
     n, p = data.y.size, data.weight.size
     slope, change, values = np.empty(p), np.empty(n), np.empty(n)
+    work = 0.0
     for _ in range(max_pivots):
         m = basis.length[0]
+        # A pivot takes longer and longer as the basis grows.
+        work += (m + 8.0) * (n + p + m)
+        if work > max_work:
+            return MORE
         if m + 1 > basis.rows.size:
             return GROW
         room = min(knots.coef_value.size - knots.lengths[1] - m, knots.s.size - knots.lengths[0])
