@@ -4,7 +4,7 @@ The scores of a row are linear in s between knots.  It is classified correctly w
 its own class is above all others: on every segment that is one interval, whose ends are zeros
 of linear functions.  Two classes are the case of scores 0 and d: the label is the second where
 d > 0.  So the accuracy of a fold is known for every s from a list of events, and the mean over
-folds from their union: no grid.
+folds from their union: no grid.  A single s where two scores touch and part again is no event.
 """
 
 from __future__ import annotations
