@@ -91,7 +91,7 @@ class SolutionPath:
         The number of pivots that it took to follow the path.
     stopped : str
         "end", or what stopped the path before: "max_features", "max_joints", "s_max",
-        "penalty_min", "time_limit", "interrupted".
+        "penalty_min", "time_limit", "interrupted", or "stuck" where rounding left no way on.
     n_features_in_ : int
         The number of features.
     feature_names_in_ : ndarray of shape (p,)

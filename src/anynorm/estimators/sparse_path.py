@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from anynorm.estimators._fitting import Report, deadline
 from anynorm.estimators._linear_model import LinearClassifier
@@ -14,6 +17,8 @@ from anynorm.losses import get_loss
 from anynorm.path import PathInterrupted, SolutionPath
 from anynorm.problem import Problem
 from anynorm.solution import Progress
+
+VERIFIED = 1e-9
 
 
 def sparse_svm_path(
@@ -67,7 +72,8 @@ def sparse_svm_path(
     Returns
     -------
     SolutionPath
-        The path; its ``stopped`` says whether it was followed to the end.
+        The path; its ``stopped`` says whether it was followed to the end.  A
+        ``ConvergenceWarning`` says where a joint has a relative gap above 1e-9.
 
     Raises
     ------
@@ -110,9 +116,11 @@ def sparse_svm_path(
         penalty_weights=validate_penalties(penalty_weights, data),
     )
     progress = _printed if verbose else None
-    return followed(
+    path = followed(
         problem, data.feature_names, data.classes, deadline=end, progress=progress, **limits
     )
+    warn_of_gaps([path])
+    return path
 
 
 _Input = type("sparse_svm_path", (LinearClassifier,), {"class_weight": None})
@@ -152,6 +160,21 @@ def followed(
         done = SolutionPath(problem, interrupted.record, feature_names, classes)
         raise PathInterrupted(done) from interrupted
     return SolutionPath(problem, record, feature_names, classes)
+
+
+def warn_of_gaps(paths: Sequence[SolutionPath]) -> None:
+    """Warn where rounding ended paths early or left joints that are not verified."""
+    stuck = sum(path.stopped == "stuck" for path in paths)
+    gap = max(float(path.gaps.max()) for path in paths)
+    if stuck or gap > VERIFIED:
+        ended = f"rounding ended {stuck} of {len(paths)} paths before their end; " if stuck else ""
+        warnings.warn(
+            f"{ended}the largest relative gap at a joint is {gap:.1e} (at most {VERIFIED:g} is "
+            "verified). Each certificate says how far a point is from optimal. Bring the features "
+            "to one scale, e.g. with sklearn.preprocessing.StandardScaler.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
 
 def _signs(data: Data) -> np.ndarray:

@@ -21,7 +21,7 @@ from anynorm.estimators._fitting import Report, run_all, store_linear
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._parameters import check_parameters, one_of
 from anynorm.estimators._validation import Data, labelled, validate, validate_penalties
-from anynorm.estimators.sparse_path import followed, path_problem
+from anynorm.estimators.sparse_path import followed, path_problem, warn_of_gaps
 from anynorm.path import SolutionPath, used_features
 from anynorm.path_accuracy import Changes, accuracy_changes, accuracy_table
 
@@ -221,6 +221,7 @@ class SparseSVCCV(LinearClassifier):
         self.__dict__.pop("path_", None)
         store_linear(self, data, solutions, found)
         _warn_of_time(folds, paths, s)
+        warn_of_gaps([path for fold in folds for path in fold.paths] + paths)
         return self
 
 

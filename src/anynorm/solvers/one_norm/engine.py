@@ -116,7 +116,7 @@ class Engine:
         scale = float(scales.min(initial=np.inf)) * float(np.linalg.norm(data.true_cost))
         self.limits = self.limits._replace(end=least * min(top, scale))
 
-    def free_columns(self) -> None:
+    def free_columns(self, deadline: float) -> None:
         """Bring in the columns that are never penalised, on a path of their own."""
         data, limits = self.data, self.limits
         columns = data.free & (np.arange(len(data.free)) < self.p)
@@ -127,7 +127,7 @@ class Engine:
         self.data = data._replace(weight=own, free=own == 0.0)
         self.limits = limits._replace(penalty=0.0)
         self.from_the_top(END_SHARE)
-        self.run()
+        self.run(deadline)
         self.data, self.limits = data, limits
         self.basis.sign[:] = 0.0
 
@@ -296,11 +296,9 @@ def empty_basis(capacity: int, n: int) -> Any:
 
 
 def _larger_basis(basis: Any) -> Any:
-    m = len(basis.rows)
-    larger = empty_basis(2 * m, basis.columns.shape[1])
+    larger = empty_basis(2 * len(basis.rows), basis.columns.shape[1])
     for old, new in zip(basis, larger, strict=True):
         new[tuple(slice(length) for length in old.shape)] = old
-    larger.inverse[:m, :m] = basis.inverse
     return larger
 
 
@@ -327,7 +325,9 @@ def empty_knots(capacity: int, n: int) -> Any:
 def _larger_knots(knots: Any) -> Any:
     """Twice the room of each kind."""
 
-    def doubled(array: np.ndarray) -> np.ndarray:
-        return array if len(array) == 3 else np.concatenate([array, np.zeros_like(array)])
-
-    return type(knots)(*map(doubled, knots))
+    room = {
+        name: np.concatenate([array, np.zeros_like(array)])
+        for name, array in knots._asdict().items()
+        if name != "lengths"
+    }
+    return knots._replace(**room)

@@ -64,7 +64,8 @@ class PathRecord:
     gaps : ndarray of shape (K,)
         The relative duality gap of each knot at the lambda of the segments that touch it.
     stopped : str
-        "end", "max_features", "max_joints", "s_max", "penalty_min" or "time_limit".
+        "end", "max_features", "max_joints", "s_max", "penalty_min", "time_limit", "interrupted",
+        or "stuck" where rounding left no pivot to make.
     n_pivots : int
         How many pivots were made.
     """
@@ -176,7 +177,7 @@ class _Run:
         """The path as far as the limits allow."""
         engine, began = self.engine, time.monotonic()
         engine.start()
-        engine.free_columns()
+        engine.free_columns(self.deadline)
         engine.from_the_top(END_SHARE)
         engine.limits = engine.limits._replace(record=True)
         coef = true_coefs(engine.data, engine.basis)

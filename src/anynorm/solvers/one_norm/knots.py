@@ -17,6 +17,7 @@ from anynorm.solvers.one_norm.state import ABOVE, LEAVES, TIGHT, pull_all
 _ZERO = 1e-12  # of what a coefficient is the sum of
 _AT_ONE = 1e-9  # residuals that count as zero where the bias is placed
 _TIED = 1e-7
+_BALANCED = 1e-9  # relative: pulls on free columns, sum(beta) too, that count as zero
 
 
 class Knots(NamedTuple):
@@ -117,25 +118,43 @@ def true_duals(data, basis, state):
 
 
 @inner_kernel
-def depart(X, data, basis, state, knots, limits, lam, beta):
-    """Record the segment that leaves the last knot: lambda, the duals of its rows, the gap."""
-    m, k = basis.length[0], knots.lengths[0] - 1
+def dual_pressure(X, data, basis, state, lam, inside):
+    """The factor by which the pulls exceed their bounds, at least 1; inf where a free one does."""
     work = np.empty(state.fixed.size)
     for j in range(work.size):
         work[j] = state.fixed[j]
-    pull_all(X, data, basis.rows[:m], beta, work)
-    pressure = 1.0
+    pull_all(X, data, basis.rows[: inside.size], inside, work)
+    scale = 0.0
+    for i in range(data.true_cost.size):
+        scale += data.true_cost[i] ** 2
+    scale, pressure = np.sqrt(scale), 1.0
     for j in range(work.size):
-        if lam * data.weight[j] > 0.0 and abs(work[j]) > pressure * (lam * data.weight[j]):
-            pressure = abs(work[j]) / (lam * data.weight[j])
-    total = 0.0
+        bound = lam * data.weight[j]
+        if data.free[j]:
+            if abs(work[j]) > _BALANCED * data.size[j] * scale:
+                pressure = np.inf
+        elif bound > 0.0 and abs(work[j]) > pressure * bound:
+            pressure = abs(work[j]) / bound
+    return pressure
+
+
+@inner_kernel
+def depart(X, data, basis, state, knots, limits, lam, beta):
+    """Record the segment that leaves the last knot: lambda, the duals of its rows, the gap."""
+    m, k = basis.length[0], knots.lengths[0] - 1
+    inside = np.empty(m)
+    for r in range(m):
+        i = basis.rows[r]
+        a = min(max(data.y[i] * beta[r], data.true_low[i]), data.true_cost[i])
+        inside[r] = data.y[i] * a
+    pressure, total = dual_pressure(X, data, basis, state, lam, inside), 0.0
     for i in range(data.y.size):
         if state.side[i] != TIGHT:
             total += data.true_cost[i] if state.side[i] == ABOVE else data.true_low[i]
     end = knots.lengths[2]
     for r in range(m):
         i = basis.rows[r]
-        a = min(max(data.y[i] * beta[r], data.true_low[i]), data.true_cost[i])
+        a = data.y[i] * inside[r]
         total += a
         knots.dual_row[end], knots.dual_value[end] = i, a
         end += 1
@@ -149,6 +168,7 @@ def depart(X, data, basis, state, knots, limits, lam, beta):
     knots.lengths[2] = end
     knots.dual_end[k] = end
     knots.penalty[k] = lam
+    # Shrunk into the bounds the duals are feasible; a pressure of inf leaves a gap of 1.
     knots.dual[k] = total / pressure
     if lam > 0.0:
         knots.gap[k] = max(knots.gap[k], gap_at(knots, k, k, limits))

@@ -151,7 +151,7 @@ class _Run:
             if engine.place(np.searchsorted(rows, vertex.rows), slots, self._penalty(rows)):
                 return engine.mend(self.deadline)
         engine.start()
-        engine.free_columns()
+        engine.free_columns(self.deadline)
         engine.from_the_top()
         code = engine.run(self.deadline)
         if code in (END, PENALTY):
