@@ -324,7 +324,6 @@ def empty_knots(capacity: int, n: int) -> Any:
 
 def _larger_knots(knots: Any) -> Any:
     """Twice the room of each kind."""
-
     room = {
         name: np.concatenate([array, np.zeros_like(array)])
         for name, array in knots._asdict().items()
