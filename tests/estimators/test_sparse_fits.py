@@ -234,3 +234,18 @@ def test_an_interrupt_is_obeyed_within_half_a_second(loss, kind):
     # the best of three, for machines that have other things to do
     assert any(seconds_to_obey(model, X, y) < 0.5 for _ in range(3))
     assert vars(model) == before | {"time_limit": None}
+
+
+@pytest.mark.parametrize(("n", "p"), [(60, 600), (700, 30)])
+@pytest.mark.parametrize("loss", ["hinge", "absolute"])
+def test_a_linear_programme_starts_from_the_vertex_of_the_last_fit(loss, n, p):
+    X, y = noisy_classes(n=n, p=p, n_classes=2, seed=3)
+    warm = SparseSVC(loss=loss, C=0.1, tol=1e-9, max_iter=1000, warm_start=True).fit(X, y)
+    assert warm.n_iter_ > 1
+    warm.fit(X, y)
+    assert warm.n_iter_ == 1  # at most a hundred pivots, cold or not
+    warm.set_params(C=0.11).fit(X, y)
+    cold = SparseSVC(loss=loss, C=0.11, tol=1e-9).fit(X, y)
+    assert warm.n_iter_ < cold.n_iter_
+    assert warm.certificate_.status is Status.OPTIMAL
+    assert warm.certificate_.primal == pytest.approx(cold.certificate_.primal, rel=1e-9)

@@ -10,8 +10,8 @@ Vertices are moved by the pivots of the path, but neither through all of it nor 
 - columns: only a part takes part, those on which the duals pull the most.  Columns beyond their
   bound join, until there are none: then the solution is that of the whole problem.
 
-The first, smallest problem is solved along the path from w = 0 to lambda = 1/C.  A hundred pivots
-count as one iteration.
+The first, smallest problem is solved along the path from w = 0 to lambda = 1/C.  Given duals of a
+nearby problem, their vertex takes the place of all that.  A hundred pivots count as one iteration.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ _FEW_ROWS = 600  # the smallest part
 _GROWTH = 4
 PIVOTS_PER_ITERATION = 100
 _FEW_COLUMNS, _MOST_COLUMNS = 400, 1000
+_AT_BOUND = 1e-7  # relative: duals and pulls of a start that are at their bounds
 _BEYOND = 1e-9  # relative: pulls beyond their bounds by more ask for their column
 
 
@@ -58,10 +59,13 @@ def solve_linear_programme(
     """Solve one problem of the hinge or the absolute loss; see `solve_one_norm`."""
     run = _Run(problem, tol, np.inf if deadline is None else deadline, seed, progress)
     run.most_pivots = max_iter * PIVOTS_PER_ITERATION
+    vertex = None if start is None else run.vertex_of(start)
+    if vertex is not None:
+        run.attempt(0, vertex)
     for attempt in range(len(STRENGTHS)):
-        run.attempt(attempt)
         if run.done() or run.spent():
             break
+        run.attempt(attempt)
     return run.solution
 
 
@@ -78,11 +82,36 @@ class _Run:
         self.weights = np.ones(problem.n_coefs) if u is None else u
         self.solution = self._certified(np.zeros(problem.n_coefs), np.zeros(problem.n_rows))
 
-    def attempt(self, attempt: int) -> None:
-        """Solve part after part, up to the whole problem."""
-        vertex: Vertex | None = None
-        parts = self._parts()
+    def vertex_of(self, dual: np.ndarray) -> Vertex | None:
+        """The vertex that has these duals, None where they do not tell.
+
+        Its rows have duals inside their bounds, its columns have pulls at theirs, whatever C was.
+        """
+        problem, p = self.problem, self.problem.n_coefs
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.where(self.cost > 0, np.abs(dual) / self.cost, 0.0)
+            pulls = np.abs(design.rmatvec(problem.X, problem.y * dual)) / self.weights
+        at_bound = (pulls >= 1 - _AT_BOUND) | (self.weights == 0)
+        columns = np.flatnonzero(at_bound)
+        if problem.free_bias:
+            columns = np.append(columns, p)
+        elif problem.bias_feature:
+            pull = abs(problem.bias_feature * float(problem.y @ dual))
+            columns = np.append(columns, [p] if pull >= 1 - _AT_BOUND else [])
+        largest = shares.max()
+        within = self.cost > 0 if problem.loss.signed else shares > _AT_BOUND * largest
+        for top in (largest, np.inf):  # duals at the upper bound, or none
+            rows = np.flatnonzero(within & (shares < (1 - _AT_BOUND) * top))
+            if len(rows) == len(columns):
+                return Vertex(rows, columns.astype(np.intp))
+        return None
+
+    def attempt(self, attempt: int, vertex: Vertex | None = None) -> None:
+        """Solve part after part up to the whole problem; that alone, from a vertex that is given."""
+        parts = self._parts() if vertex is None else self._parts()[-1:]
         columns = self._first_columns(parts[0])
+        if vertex is not None:
+            columns = np.union1d(columns, vertex.columns[vertex.columns < self.problem.n_coefs])
         for rows in parts:
             while True:
                 engine = self._engine(rows, columns, attempt)
