@@ -107,7 +107,7 @@ class _Run:
         return None
 
     def attempt(self, attempt: int, vertex: Vertex | None = None) -> None:
-        """Solve part after part up to the whole problem; that alone, from a vertex that is given."""
+        """Solve part after part up to the whole problem, or that alone from a given vertex."""
         parts = self._parts() if vertex is None else self._parts()[-1:]
         columns = self._first_columns(parts[0])
         if vertex is not None:
