@@ -1,13 +1,16 @@
 """scikit-learn's own estimator checks, with nothing in expected_failed_checks."""
 
 import pytest
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.svm import LinearSVC as Liblinear
 from sklearn.utils.estimator_checks import (
     check_class_weight_balanced_linear_classifier,
     estimator_checks_generator,
     parametrize_with_checks,
 )
 
-from anynorm import LinearSVC
+from anynorm import LinearSVC, Reweighted, ReweightedSVC, ReweightedSVCCV, SparseSVC, SparseSVCCV
+from anynorm.estimators.sparse_svc import SPARSE_LOSSES
 from anynorm.losses import LOSSES
 
 WITH_INTERCEPT = [
@@ -15,13 +18,32 @@ WITH_INTERCEPT = [
     LinearSVC(intercept_scaling=1.0),
     *(LinearSVC(loss=loss, tol=1e-10) for loss in LOSSES),
     LinearSVC(loss="squared_hinge", intercept_scaling=1.0, tol=1e-10),
+    SparseSVC(),
+    SparseSVC(intercept_scaling=1.0),
+    *(SparseSVC(loss=loss, tol=1e-10) for loss in SPARSE_LOSSES),
+    SparseSVC(loss="squared_hinge", intercept_scaling=1.0, tol=1e-10),
+    SparseSVCCV(cv=2),
+    SparseSVCCV(cv=2, rule="one_se", max_features=5),
+    SparseSVCCV(cv=2, rule="fewest", scoring="balanced_accuracy"),
+    ReweightedSVC(),
+    ReweightedSVC(n_rounds=1),
+    ReweightedSVC(prune=False, intercept_scaling=1.0),
+    *(ReweightedSVC(loss=loss, tol=1e-10) for loss in LOSSES),
+    ReweightedSVCCV(Cs=[0.1, 10.0], max_rounds=3, cv=2),
+    Reweighted(LogisticRegression()),
+    Reweighted(Liblinear(loss="hinge", random_state=0), n_rounds=2),
+    Reweighted(RidgeClassifier()),
+    Reweighted(Ridge()),
 ]
 WITHOUT_INTERCEPT = [
     LinearSVC(fit_intercept=False),
     *(LinearSVC(loss=loss, fit_intercept=False, tol=1e-10) for loss in ("hinge", "absolute")),
+    SparseSVC(fit_intercept=False),
+    *(SparseSVC(loss=loss, fit_intercept=False, tol=1e-10) for loss in ("logistic", "absolute")),
 ]
 
 
+@pytest.mark.filterwarnings("ignore:Liblinear failed to converge")
 @parametrize_with_checks(WITH_INTERCEPT)
 def test_estimator_checks(estimator, check):
     check(estimator)
@@ -45,7 +67,14 @@ def test_estimator_checks_without_intercept(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_the_check_for_linear_classifiers(loss):
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        *(LinearSVC(loss=loss) for loss in LOSSES),
+        *(SparseSVC(loss=loss) for loss in SPARSE_LOSSES),
+    ],
+    ids=str,
+)
+def test_the_check_for_linear_classifiers(estimator):
     """Reserved by scikit-learn for subclasses of its private mixin; it holds for us too."""
-    check_class_weight_balanced_linear_classifier("LinearSVC", LinearSVC(loss=loss))
+    check_class_weight_balanced_linear_classifier(type(estimator).__name__, estimator)

@@ -4,6 +4,7 @@ norm_expression        a slack norm as a convex expression (CVXPY)
 solve_primal           the primal as written, for every cell of the grid (CVXPY, Clarabel)
 solve_linear_program   the cells that are linear programmes (HiGHS)
 least_one_norm         the least 1-norm objective of data, by whichever of the two is exact
+least_two_norm         the least 2-norm objective of data
 """
 
 import pytest
@@ -13,9 +14,16 @@ pytest.importorskip(
 )
 pytest.importorskip("highspy", reason="the reference solutions need highspy")
 
+from tests.references.least_value import least_one_norm, least_two_norm
 from tests.references.linear_program import solve_linear_program
 from tests.references.norm_expression import norm_expression
-from tests.references.one_norm import least_one_norm
 from tests.references.primal import Reference, solve_primal
 
-__all__ = ["Reference", "least_one_norm", "norm_expression", "solve_linear_program", "solve_primal"]
+__all__ = [
+    "Reference",
+    "least_one_norm",
+    "least_two_norm",
+    "norm_expression",
+    "solve_linear_program",
+    "solve_primal",
+]
