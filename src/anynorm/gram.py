@@ -42,6 +42,9 @@ class Gram:
         The rows; None for a precomputed kernel.
     psd : bool or None
         True and False where it is known whether the kernel is positive semidefinite.
+    parameters : dict
+        What a named kernel depends on: gamma, degree, coef0, and the origin that distances are
+        computed around.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class Gram:
         self.n = n
         self.psd = psd
         self.name = name
+        self.parameters = dict(pairs.keywords) if isinstance(pairs, partial) else {}
 
     @classmethod
     def linear(cls, X: Any) -> Gram:
@@ -129,15 +133,16 @@ class Gram:
         ]
         return np.concatenate(parts) if parts else np.empty(0)
 
-    def matvec(self, beta: ArrayLike) -> Array:
-        """Return K @ beta, only through the columns where beta is not zero."""
+    def matvec(self, beta: ArrayLike, rows: Any = slice(None)) -> Array:
+        """Return ``(K @ beta)[rows]``, only through the columns where beta is not zero."""
         beta = np.asarray(beta, dtype=np.float64)
         used = np.flatnonzero(beta)
-        out = np.zeros(self.n)
-        if len(used):
-            columns = _take(self._points, used)
-            for rows in self.row_blocks(len(used)):
-                out[rows] = self._evaluated(_take(self._points, rows), columns) @ beta[used]
+        points, columns = _take(self._points, rows), _take(self._points, used)
+        out = np.zeros(points.shape[0])
+        step = max(1, _BLOCK_ENTRIES // max(len(used), 1))
+        for start in range(0, len(out) if len(used) else 0, step):
+            part = slice(start, start + step)
+            out[part] = self._evaluated(points[part], columns) @ beta[used]
         return out
 
     def cross(self, X_new: Any, cols: Any = slice(None)) -> Array:
