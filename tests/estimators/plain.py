@@ -24,29 +24,21 @@ def objective(
 
 
 def objective_of(model, X, y, weights=None):
-    """`objective` of a fitted model, summed over its binary problems."""
-    total = 0.0
-    for k, (coef, intercept) in enumerate(zip(model.coef_, model.intercept_, strict=True)):
-        positive = model.classes_[1 if len(model.classes_) == 2 else k]
-        signs = np.where(np.asarray(y) == positive, 1.0, -1.0)
-        scaling = model.intercept_scaling if model.fit_intercept else None
-        total += objective(model.loss, X, signs, model.C, coef, intercept, weights, scaling)
-    return total
-
-
-def one_norm_objective_of(model, X, y, weights=None):
-    """sum_j u_j |w_j| + C sum_i weight_i loss_i of a fitted SparseSVC, summed over its problems."""
+    """The objective of a fitted LinearSVC or SparseSVC, summed over its binary problems."""
     weights = np.ones(len(y)) if weights is None else weights
     total = 0.0
     for k, (coef, intercept) in enumerate(zip(model.coef_, model.intercept_, strict=True)):
         positive = model.classes_[1 if len(model.classes_) == 2 else k]
         signs = np.where(np.asarray(y) == positive, 1.0, -1.0)
-        scores = np.asarray(X @ coef, dtype=np.float64) + intercept
+        scaling = model.intercept_scaling if model.fit_intercept else None
+        if not hasattr(model, "penalty_weights"):
+            total += objective(model.loss, X, signs, model.C, coef, intercept, weights, scaling)
+            continue
         used = np.flatnonzero(coef)
         u = np.ones(len(coef)) if model.penalty_weights is None else model.penalty_weights
         total += np.abs(coef[used]) @ np.asarray(u)[used]
-        if model.fit_intercept and model.intercept_scaling is not None:
-            total += abs(intercept / model.intercept_scaling)
+        total += 0.0 if scaling is None else abs(intercept / scaling)
+        scores = np.asarray(X @ coef, dtype=np.float64) + intercept
         total += model.C * weights @ LOSS_OF_MARGIN[model.loss](signs * scores)
     return total
 

@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
-from anynorm import LinearSVC
+from anynorm import LinearSVC, SparseSVC
 from anynorm.losses import LOSSES
 from tests.estimators.plain import noisy_classes
 
@@ -42,13 +42,18 @@ DEFAULTS = {
 }
 
 
-def test_signature():
-    parameters = list(inspect.signature(LinearSVC).parameters.values())
-    assert {p.name: p.default for p in parameters} == DEFAULTS
-    assert [p.name for p in parameters] == list(DEFAULTS)
+@pytest.mark.parametrize(
+    ("Model", "more"), [(LinearSVC, []), (SparseSVC, ["penalty_weights"])], ids=str
+)
+def test_signature(Model, more):
+    names = [*list(DEFAULTS)[:2], *more, *list(DEFAULTS)[2:]]
+    defaults = DEFAULTS | dict.fromkeys(more)
+    parameters = list(inspect.signature(Model).parameters.values())
+    assert {p.name: p.default for p in parameters} == defaults
+    assert [p.name for p in parameters] == names
     assert all(p.kind is p.KEYWORD_ONLY for p in parameters if p.name != "C")
-    assert LinearSVC(3.0).C == 3.0
-    assert LinearSVC().get_params() == DEFAULTS
+    assert Model(3.0).C == 3.0
+    assert Model().get_params() == defaults
 
 
 def test_parameters_survive_clone_and_set_params():

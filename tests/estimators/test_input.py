@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-import anynorm.solvers.linear
-from anynorm import LinearSVC
+from anynorm import LinearSVC, SparseSVC
 from anynorm.estimators._validation import validate
 from tests.estimators.plain import noisy_classes, objective_of
+from tests.spies import calls_of_solver
 
 X, Y = noisy_classes(n=50, p=4, n_classes=3)
 X[X < 0] = 0.0  # some zeros for the sparse kinds
@@ -108,20 +108,6 @@ def reference():
     return LinearSVC(tol=1e-10).fit(X, Y)
 
 
-@pytest.fixture
-def seen(monkeypatch):
-    """The matrices that the solver is given."""
-    matrices = []
-    solve = anynorm.solvers.linear.solve_linear
-
-    def spy(problem, **options):
-        matrices.append(problem.X)
-        return solve(problem, **options)
-
-    monkeypatch.setattr(anynorm.solvers.linear, "solve_linear", spy)
-    return matrices
-
-
 def buffers(matrix):
     if sp.issparse(matrix):
         return [matrix.data, matrix.indices, matrix.indptr]
@@ -141,14 +127,16 @@ def test_every_kind_of_input_gives_the_same_answer(kind, tmp_path, reference):
     np.testing.assert_array_equal(model.predict(given), reference.predict(X))
 
 
+@pytest.mark.parametrize("Model", [LinearSVC, SparseSVC])
 @pytest.mark.parametrize("kind", SHARED)
-def test_input_is_used_where_it_lies(kind, tmp_path, seen):
+def test_input_is_used_where_it_lies(kind, Model, tmp_path, monkeypatch):
+    calls = calls_of_solver(monkeypatch, Model)
     given = SHARED[kind](tmp_path)
     before = [part.copy() for part in buffers(given)]
-    LinearSVC().fit(given, Y)
-    assert len(seen) == 3
-    for matrix in seen:
-        for used, own in zip(buffers(matrix), buffers(given), strict=True):
+    Model().fit(given, Y)
+    assert len(calls) == 3
+    for call in calls:
+        for used, own in zip(buffers(call["problem"].X), buffers(given), strict=True):
             assert np.shares_memory(used, own)
             assert used.dtype == own.dtype
     for part, old in zip(buffers(given), before, strict=True):
@@ -201,10 +189,11 @@ def test_frames_give_their_column_names(frame, reference):
     assert not hasattr(model, "feature_names_in_")
 
 
-def test_a_pandas_frame_of_one_block_is_not_copied(seen):
+def test_a_pandas_frame_of_one_block_is_not_copied(monkeypatch):
+    calls = calls_of_solver(monkeypatch, LinearSVC)
     frame = pd.DataFrame(X, columns=list("abcd"))
     LinearSVC().fit(frame, Y)
-    assert all(np.shares_memory(matrix, frame.to_numpy()) for matrix in seen)
+    assert all(np.shares_memory(call["problem"].X, frame.to_numpy()) for call in calls)
 
 
 def test_nullable_and_sparse_frames_are_read(reference):
