@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kerne
 from sklearn.svm import SVC
 
 from anynorm import gram as gram_module
+from anynorm import kernel_sums
 from anynorm.gram import Gram, make_gram, resolve_gamma
 
 RNG = np.random.default_rng(0)
@@ -36,10 +37,19 @@ FORMS = {
 }
 
 
+def many_blocks_even_here(monkeypatch):
+    monkeypatch.setattr(gram_module, "_BLOCK_ENTRIES", 20)
+    monkeypatch.setattr(gram_module, "_COLUMNS", 4)
+    monkeypatch.setattr(kernel_sums, "_BLOCK_ENTRIES", 20)
+    monkeypatch.setattr(kernel_sums, "_CACHED_BYTES", 100)
+    monkeypatch.setattr(kernel_sums, "_CACHED_COLUMNS", 3)
+    monkeypatch.setattr(kernel_sums, "_ROWS_PER_TASK", 4)
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", KERNELS)
 def test_blocks_products_and_predictions_agree_with_scikit_learn(name, form, monkeypatch):
-    monkeypatch.setattr(gram_module, "_BLOCK_ENTRIES", 20)  # many blocks, even here
+    many_blocks_even_here(monkeypatch)
     options, reference = KERNELS[name]
     gram = make_gram(FORMS[form](X), **options)
     K = reference(X, X)
@@ -53,6 +63,34 @@ def test_blocks_products_and_predictions_agree_with_scikit_learn(name, form, mon
     assert np.allclose(gram.cross(new, [1, 4]), reference(X_NEW, X[[1, 4]]))
     assert np.allclose(gram.predict(new, BETA), reference(X_NEW, X) @ BETA)
     assert np.array_equal(gram.predict(new, np.zeros(13)), np.zeros(5))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", KERNELS)
+def test_sums_for_several_weights_threads_and_ways_to_store_rows(name, form, monkeypatch):
+    many_blocks_even_here(monkeypatch)
+    options, reference = KERNELS[name]
+    gram = make_gram(FORMS[form](X), **options)
+    weights = RNG.normal(size=(4, 3))
+    expected = reference(X_NEW, X[[1, 4, 5, 12]]) @ weights
+    sums = gram.sums([1, 4, 5, 12])
+    for kind in FORMS.values():
+        for n_jobs in (None, 2):
+            assert np.allclose(sums(kind(X_NEW), weights, n_jobs), expected)
+    assert np.array_equal(sums(X_NEW, weights, 2), sums(X_NEW, weights, 3))
+    assert gram.sums([])(X_NEW, weights[:0]).shape == (5, 3)
+
+
+@pytest.mark.parametrize("name", ["linear", "rbf", "poly"])
+def test_sums_in_float32_are_close_and_can_be_widened(name):
+    options, reference = KERNELS[name]
+    narrow = X.astype(np.float32)
+    sums = make_gram(narrow, **options).sums(slice(None), np.float32)
+    expected = reference(X_NEW, narrow.astype(np.float64)) @ BETA
+    found = sums(X_NEW.astype(np.float32), BETA)
+    assert found.dtype == np.float64
+    assert 0 < np.abs(found - expected).max() < 1e-5
+    assert np.allclose(sums.widened(narrow)(X_NEW, BETA), expected, rtol=1e-12)
 
 
 def test_precomputed_kernels_are_the_matrix():
@@ -94,6 +132,10 @@ def test_gamma_as_scikit_learn_reads_it(form):
     for gamma in ("scale", "auto"):
         theirs = SVC(gamma=gamma).fit(X, y)._gamma
         assert resolve_gamma(gamma, FORMS[form](X)) == pytest.approx(theirs, rel=1e-12)
+    repeated = np.repeat(np.arange(13), np.arange(13) % 3)
+    assert resolve_gamma("scale", FORMS[form](X), np.arange(13.0) % 3) == pytest.approx(
+        resolve_gamma("scale", X[repeated]), rel=1e-12
+    )
     assert resolve_gamma("scale", np.ones((3, 2))) == 1.0
     with pytest.raises(ValueError, match="gamma must be"):
         resolve_gamma("big", X)
@@ -127,6 +169,14 @@ def test_bad_kernels_say_what_is_wrong(kernel, message):
 def test_bad_precomputed_matrices_say_what_is_wrong(K, message):
     with pytest.raises(ValueError, match=message):
         Gram.precomputed(K)
+
+
+def test_float32_matrices_are_symmetric_up_to_their_own_rounding():
+    K = rbf_kernel(X, gamma=0.7).astype(np.float32)
+    K[0, 1] *= np.float32(1 + 1e-6)
+    assert Gram.precomputed(K).n == 13
+    with pytest.raises(ValueError, match="not symmetric"):
+        Gram.precomputed(K.astype(np.float64))
 
 
 def test_semidefiniteness_is_known_or_checked_by_the_spectrum():

@@ -18,13 +18,24 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from anynorm.design import rmatvec, row_norms_squared
+from anynorm.kernel_sums import (
+    DenseSums,
+    KernelSums,
+    poly_of_products,
+    ranges,
+    rbf_of_products,
+)
 
 Array = NDArray[np.float64]
 Kernel = Callable[[Any, Any], ArrayLike]
 
 _BLOCK_ENTRIES = 1 << 21
-_SYMMETRY = 1e-8
+_COLUMNS = 2048  # that are taken out of X, and widened, at once
+_SYMMETRY = {np.dtype(np.float32): 1e-5}
+_WIDE_SYMMETRY = 1e-8
 _PROBED_ROWS = 32
 
 
@@ -76,8 +87,8 @@ class Gram:
     def rbf(cls, X: Any, gamma: str | float = "scale") -> Gram:
         """Return the kernel ``exp(-gamma ||x - z||^2)``."""
         value = resolve_gamma(gamma, X)
-        origin = None if sp.issparse(X) else np.asarray(X).mean(axis=0, dtype=np.float64)
-        return cls(partial(_rbf, gamma=value, origin=origin), X, X.shape[0], True, "rbf")
+        pairs = partial(_rbf, gamma=value, origin=_origin(X))
+        return cls(pairs, X, X.shape[0], True, "rbf")
 
     @classmethod
     def poly(
@@ -94,7 +105,10 @@ class Gram:
         """Return the kernel whose matrix is K, after checking that K is symmetric and finite."""
         K = np.asarray(K)
         if K.ndim != 2 or K.shape[0] != K.shape[1]:
-            raise ValueError(f"a precomputed kernel must be a square matrix; got shape {K.shape}")
+            raise ValueError(
+                "a precomputed kernel must be a square matrix, of all rows with all rows; got "
+                f"shape {K.shape}. Give kernel(X, X) to fit and kernel(X_new, X) to predict."
+            )
         gram = cls(partial(_look_up, K=K), np.arange(len(K)), len(K), None, "precomputed")
         for rows in gram.row_blocks():
             _check_symmetric(gram.block(rows, slice(None)), np.asarray(K[:, rows]).T)
@@ -123,7 +137,7 @@ class Gram:
     def diagonal(self) -> Array:
         """Return the diagonal of K."""
         if self.name == "linear":
-            return _squared_lengths(self._points)
+            return row_norms_squared(self._points)
         if self.name == "rbf":
             return np.ones(self.n)
         step = 64
@@ -136,14 +150,34 @@ class Gram:
     def matvec(self, beta: ArrayLike, rows: Any = slice(None)) -> Array:
         """Return ``(K @ beta)[rows]``, only through the columns where beta is not zero."""
         beta = np.asarray(beta, dtype=np.float64)
-        used = np.flatnonzero(beta)
-        points, columns = _take(self._points, rows), _take(self._points, used)
+        points = _take(self.parameters.get("K", self._points), rows)
         out = np.zeros(points.shape[0])
-        step = max(1, _BLOCK_ENTRIES // max(len(used), 1))
-        for start in range(0, len(out) if len(used) else 0, step):
-            part = slice(start, start + step)
-            out[part] = self._evaluated(points[part], columns) @ beta[used]
-        return out
+        used = np.flatnonzero(beta)
+        for start in range(0, len(used), _COLUMNS):
+            part = used[start : start + _COLUMNS]
+            out += self.sums(part)(points, beta[part])
+        return _finite(out)
+
+    def sums(self, cols: Any, dtype: DTypeLike = np.float64) -> KernelSums:
+        """Return what sums kernel values of any rows over the rows `cols` of X.
+
+        With a dtype of float32, the values of named kernels of dense rows are float32.  For a
+        precomputed kernel the rows are those of its matrix, new rows by rows of X.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from anynorm.gram import Gram
+        >>> sums = Gram.linear(np.array([[1.0, 0.0], [1.0, 2.0]])).sums([0, 1])
+        >>> sums(np.array([[3.0, 1.0]]), np.array([1.0, -1.0]))
+        array([-2.])
+        """
+        columns = _take(self._points, cols)
+        if self.name in ("linear", "rbf", "poly") and not sp.issparse(columns):
+            return DenseSums(self.name, self.parameters, columns, dtype)
+        if self.name == "precomputed":
+            return KernelSums(_entries, columns)
+        return KernelSums(self._evaluated, columns)
 
     def cross(self, X_new: Any, cols: Any = slice(None)) -> Array:
         """Return the kernel of new rows against the rows `cols` of X.
@@ -164,11 +198,7 @@ class Gram:
         """Return f at new rows, ``cross(X_new) @ beta``, block by block."""
         beta = np.asarray(beta, dtype=np.float64)
         used = np.flatnonzero(beta)
-        out = np.zeros(X_new.shape[0])
-        step = max(1, _BLOCK_ENTRIES // max(len(used), 1))
-        for start in range(0, len(out) if len(used) else 0, step):
-            out[start : start + step] = self.cross(X_new[start : start + step], used) @ beta[used]
-        return out
+        return _finite(self.sums(used)(X_new, beta[used]))
 
     def is_psd(self, max_rows: int = 2000) -> bool | None:
         """Whether K is positive semidefinite up to rounding, by its eigenvalues.
@@ -228,8 +258,10 @@ def make_gram(
     )
 
 
-def resolve_gamma(gamma: str | float, X: Any) -> float:
+def resolve_gamma(gamma: str | float, X: Any, weights: Array | None = None) -> float:
     """Return gamma as a number: "scale" is 1 / (p Var(X)), "auto" is 1 / p.
+
+    The variance is that of all entries, rows counted as often as they weigh.
 
     Examples
     --------
@@ -241,27 +273,43 @@ def resolve_gamma(gamma: str | float, X: Any) -> float:
     if gamma == "auto":
         return 1.0 / X.shape[1]
     if gamma == "scale":
-        variance = _variance(X)
+        variance = _variance(X, weights)
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
     if isinstance(gamma, str) or not 0 <= gamma < np.inf:
         raise ValueError(f"gamma must be 'scale', 'auto' or a number of at least 0; got {gamma!r}")
     return float(gamma)
 
 
-def _variance(X: Any) -> float:
+def _variance(X: Any, weights: Array | None) -> float:
     """The variance of all entries, zeros of a sparse X included."""
-    if not sp.issparse(X):
+    if weights is None and not sp.issparse(X):
         return float(np.var(X, dtype=np.float64))
-    size = X.shape[0] * X.shape[1]
-    mean = float(X.data.sum(dtype=np.float64)) / size
-    stored = float(np.square(X.data.astype(np.float64) - mean).sum())
-    return (stored + (size - X.nnz) * mean**2) / size
+    w = np.ones(X.shape[0]) if weights is None else weights
+    size = float(w.sum()) * X.shape[1]
+    mean = float(rmatvec(X, w).sum()) / size
+    if not sp.issparse(X):
+        squares = [np.square(X[rows] - mean).sum(axis=1) for rows in ranges(X.shape[0], 1024)]
+        return float(w @ np.concatenate(squares)) / size
+    rows = X.tocsr()
+    row_of = np.repeat(np.arange(X.shape[0]), np.diff(rows.indptr))
+    stored = float(w[row_of] @ np.square(rows.data.astype(np.float64) - mean))
+    return (stored + (size - float(w @ np.diff(rows.indptr))) * mean**2) / size
 
 
 def _take(X: Any, rows: Any) -> Any:
     if sp.issparse(X) and X.format == "csc":
         X = X.tocsr()
     return X[rows]
+
+
+def _origin(X: Any) -> Array | None:
+    """The mean row, which distances are computed around; None where 0 serves as well."""
+    if sp.issparse(X):
+        return None
+    mean = np.asarray(X).mean(axis=0, dtype=np.float64)
+    square = float(mean @ mean)
+    spread = float(row_norms_squared(X).mean()) - square
+    return None if square <= spread else mean
 
 
 def _products(A: Any, B: Any) -> Array:
@@ -271,32 +319,22 @@ def _products(A: Any, B: Any) -> Array:
 
 
 def _rbf(A: Any, B: Any, gamma: float, origin: Array | None) -> Array:
-    return np.exp(-gamma * _squared_distances(A, B, origin))
+    if origin is not None:
+        A, B = np.asarray(A) - origin, np.asarray(B) - origin
+    values = _products(A, B)
+    return rbf_of_products(values, row_norms_squared(A), row_norms_squared(B), gamma=gamma)
 
 
 def _poly(A: Any, B: Any, gamma: float, degree: float, coef0: float) -> Array:
-    return np.asarray((gamma * _products(A, B) + coef0) ** degree)
+    return poly_of_products(_products(A, B), gamma=gamma, degree=degree, coef0=coef0)
 
 
 def _look_up(A: Any, B: Any, K: NDArray[Any]) -> NDArray[Any]:
     return K[np.ix_(A, B)]
 
 
-def _squared_lengths(X: Any) -> Array:
-    if sp.issparse(X):
-        X = X.astype(np.float64)
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-    return np.einsum("ij,ij->i", X, X, dtype=np.float64)
-
-
-def _squared_distances(A: Any, B: Any, origin: Array | None) -> Array:
-    """||a - b||^2 for all pairs, around the origin given (less rounding than around 0)."""
-    if origin is not None:
-        A, B = np.asarray(A) - origin, np.asarray(B) - origin
-    distances = -2.0 * _products(A, B)
-    distances += _squared_lengths(A)[:, None]
-    distances += _squared_lengths(B)[None, :]
-    return np.maximum(distances, 0.0, out=distances)
+def _entries(K: Any, columns: Any) -> Array:
+    return np.asarray(K[:, columns], dtype=np.float64)
 
 
 def _finite(values: Array) -> Array:
@@ -305,7 +343,11 @@ def _finite(values: Array) -> Array:
     return values
 
 
-def _check_symmetric(block: Array, mirrored: Array) -> None:
+def _check_symmetric(block: Array, mirrored: NDArray[Any]) -> None:
     size = max(float(np.abs(block).max(initial=0.0)), 1e-300)
-    if float(np.abs(block - mirrored).max(initial=0.0)) > _SYMMETRY * size:
-        raise ValueError("the kernel is not symmetric: k(x, z) and k(z, x) differ")
+    allowed = _SYMMETRY.get(mirrored.dtype, _WIDE_SYMMETRY)
+    if float(np.abs(block - mirrored).max(initial=0.0)) > allowed * size:
+        raise ValueError(
+            "the kernel is not symmetric: k(x, z) and k(z, x) differ. "
+            "A matrix K that is meant to be symmetric becomes so by (K + K.T) / 2."
+        )

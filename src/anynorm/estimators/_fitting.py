@@ -29,6 +29,8 @@ from anynorm.solution import Progress, Solution, Status
 Report = Callable[[Progress], None]
 Found = TypeVar("Found")
 
+_TO_CALLER_OF_FIT = 5  # stack frames from a warning: itself, store, store_linear or its like, fit
+
 
 def deadline(time_limit: float | None) -> float | None:
     """The moment on `time.monotonic`'s clock at which `time_limit` seconds from now are over."""
@@ -154,8 +156,7 @@ def printer(estimator: Any, data: Data) -> Callable[[int, Progress], None] | Non
         storage = data.X.format.upper() if sp.issparse(data.X) else "dense"
         print(
             f"{name}: {data.X.shape[0]} rows, {data.X.shape[1]} features ({storage}, "
-            f"{data.X.dtype}), {len(data.classes)} classes, loss={estimator.loss!r}, "
-            f"C={float(estimator.C):g}, tol={float(estimator.tol):g}",
+            f"{data.X.dtype}), {len(data.classes)} classes, {_settings(estimator)}",
             flush=True,
         )
 
@@ -170,6 +171,17 @@ def printer(estimator: Any, data: Data) -> Callable[[int, Progress], None] | Non
     return show
 
 
+def _settings(estimator: Any) -> str:
+    """What is solved, as ``name=value`` for the parameters that say so."""
+    given = estimator.get_params(deep=False)
+    shown = [
+        f"{name}={given[name]!r}"
+        for name in ("budget", "loss", "slack", "constraints", "kernel")
+        if name in given
+    ]
+    return ", ".join([*shown, *(f"{name}={float(given[name]):g}" for name in ("C", "tol"))])
+
+
 def _title(name: str, data: Data, index: int) -> str:
     label = data.classes.tolist()[data.positive(index)]
     return f"{name}, class {label!r} against the rest" if data.n_problems > 1 else name
@@ -181,14 +193,24 @@ def store_linear(
     solutions: Sequence[Solution],
     more: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Give `estimator` its fitted attributes, in one step, and warn where tol was not reached.
+    """Give a linear `estimator` its fitted attributes, in one step; see `store`.
 
     `more` has attributes beyond those that follow from the solutions, or instead of them.
+    """
+    coef = np.array([solution.coef for solution in solutions], dtype=np.float64)
+    return store(estimator, data, solutions, {"coef_": coef} | dict(more or {}))
+
+
+def store(
+    estimator: Any, data: Data, solutions: Sequence[Solution], special: Mapping[str, Any]
+) -> Any:
+    """Give `estimator` its fitted attributes, in one step, and warn where tol was not reached.
+
+    `special` has those of its family, and those that are to be others than the solutions'.
     """
     parts = tuple(solution.certificate for solution in solutions)
     certificate = replace(Certificate.combine(parts), per_class=parts)
     fitted = {
-        "coef_": np.array([solution.coef for solution in solutions], dtype=np.float64),
         "intercept_": np.array([solution.intercept for solution in solutions], dtype=np.float64),
         "classes_": data.classes,
         "n_iter_": max(solution.n_iter for solution in solutions),
@@ -199,7 +221,7 @@ def store_linear(
         fitted["feature_names_in_"] = data.feature_names
     if getattr(estimator, "warm_start", False):
         fitted["_duals"] = [solution.dual for solution in solutions]
-    fitted.update(more or {})
+    fitted.update(special)
     state = {k: v for k, v in vars(estimator).items() if k not in ("feature_names_in_", "_duals")}
     estimator.__dict__ = state | fitted
     if estimator.verbose >= 2:
@@ -223,6 +245,14 @@ def warn_if_not_converged(certificate: Certificate, n_iter: int, max_iter: float
     """Warn with the gap that was reached, and say what to do about it."""
     if certificate.status is Status.OPTIMAL:
         return
+    if certificate.status is Status.UNCERTIFIED:
+        warnings.warn(
+            "the kernel is not positive semidefinite: there is no duality gap to say how good this "
+            "model is. Check the kernel, or add to its diagonal.",
+            ConvergenceWarning,
+            stacklevel=_TO_CALLER_OF_FIT,
+        )
+        return
     short = [c for c in certificate.per_class if c.status is not Status.OPTIMAL]
     worst = max(short, key=lambda c: c.gap)
     where = f" in {len(short)} of {len(certificate.per_class)} classes"
@@ -240,5 +270,5 @@ def warn_if_not_converged(certificate: Certificate, n_iter: int, max_iter: float
         f"(tol={worst.tol:.0e}){where if len(certificate.per_class) > 1 else ''}. The model is "
         f"usable and its certificate says how far it is from optimal; {remedy}.",
         ConvergenceWarning,
-        stacklevel=4,
+        stacklevel=_TO_CALLER_OF_FIT,
     )

@@ -16,8 +16,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from anynorm.losses import LOSSES
+from anynorm.norms import NAMED_NORMS, Norm, SquaredL2
 
 _SEED_LIMIT = 2**32
+_KERNELS = ("linear", "rbf", "poly", "precomputed")
 
 
 def _is_real(value: Any) -> bool:
@@ -102,6 +104,23 @@ _RULES: dict[str, Rule] = {
         "a positive, finite number (the larger, the closer the fit to the training data)",
     ),
     "loss": one_of(LOSSES),
+    "slack": (
+        lambda value: (
+            value in NAMED_NORMS if isinstance(value, str) else isinstance(value, Norm | SquaredL2)
+        ),
+        f"one of {', '.join(map(repr, NAMED_NORMS))} or a norm of anynorm.norms, e.g. TopK(10)",
+    ),
+    "constraints": one_of(("inequality", "equality")),
+    "kernel": (
+        lambda value: callable(value) or (isinstance(value, str) and value in _KERNELS),
+        f"one of {', '.join(map(repr, _KERNELS))} or a function of two sets of rows",
+    ),
+    "budget": (
+        _is_count_or_share,
+        "at least 1 (an integer, a count) or in (0, 1] (a float, a share of the weight)",
+    ),
+    "strict": (_is_bool, "True or False"),
+    "cache_size": (_is_positive, "a positive, finite number of megabytes"),
     "estimator": (
         lambda value: hasattr(value, "fit") and not isinstance(value, type),
         "an estimator, e.g. sklearn.linear_model.LogisticRegression()",

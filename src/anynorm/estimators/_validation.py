@@ -89,7 +89,7 @@ def labelled(
 ) -> Data:
     """The same for an X that is known to be usable, such as rows of one that was checked."""
     labels, codes = _encode(_usable_labels(estimator, y, X.shape[0]))
-    weights = _usable_weights(sample_weight, X.shape[0])
+    weights = usable_weights(sample_weight, X.shape[0])
     weights = _with_class_weight(estimator.class_weight, labels, codes, weights)
     kept = _classes_with_weight(labels, codes, weights, least_classes)
     total = X.shape[0] if weights is None else float(weights.sum())
@@ -310,7 +310,8 @@ def _encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return labels, codes.reshape(-1)
 
 
-def _usable_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+def usable_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """Check the weights of the rows, at least 0 and not all 0; None where there are none."""
     if sample_weight is None:
         return None
     if isinstance(sample_weight, Real):

@@ -40,12 +40,13 @@ __all__ = [
     "get_norm",
 ]
 
-_NAMED: dict[str, type[Norm] | type[SquaredL2]] = {
+NAMED_NORMS: dict[str, type[Norm] | type[SquaredL2]] = {
     "l1": L1,
     "l2": L2,
     "linf": LInf,
     "squared_l2": SquaredL2,
 }
+"""The norms that have no parameters, by the names that estimators take."""
 
 
 def get_norm(slack: str | Norm | SquaredL2) -> Norm | SquaredL2:
@@ -59,8 +60,8 @@ def get_norm(slack: str | Norm | SquaredL2) -> Norm | SquaredL2:
     """
     if isinstance(slack, Norm | SquaredL2):
         return slack
-    if slack not in _NAMED:
+    if slack not in NAMED_NORMS:
         raise ValueError(
-            f"slack must be one of {sorted(_NAMED)} or a norm of anynorm.norms; got {slack!r}"
+            f"slack must be one of {sorted(NAMED_NORMS)} or a norm of anynorm.norms; got {slack!r}"
         )
-    return _NAMED[slack]()
+    return NAMED_NORMS[slack]()

@@ -1,0 +1,209 @@
+"""What every kernel classifier does: the way of its fit, and predictions from support vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from anynorm.design import Matrix
+from anynorm.estimators._fitting import Report, printer, run_all, store, warm_starts
+from anynorm.estimators._linear_model import labels_of
+from anynorm.estimators._validation import Data, usable_weights, validate, validate_features
+from anynorm.gram import Gram, make_gram, resolve_gamma
+from anynorm.kernel_sums import DenseSums, KernelSums
+from anynorm.losses import Loss
+from anynorm.problem import Problem
+from anynorm.solution import Solution
+
+_MEGABYTE = 1 << 20
+_MEASURED_ROWS = 64
+_NARROW_ERROR = 1e-3  # of a score, where a margin is 1, that float32 kernel values may cause
+
+
+class KernelClassifier(ClassifierMixin, BaseEstimator):
+    """Base class: scores and labels from ``support_vectors_``, ``dual_coef_``, ``intercept_``."""
+
+    kernel: Any
+    n_jobs: int | None
+    support_vectors_: Matrix
+    dual_coef_: np.ndarray
+    intercept_: np.ndarray
+    classes_: np.ndarray
+    _sums: KernelSums
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Score the rows of X: how far, and on which side of the surface, they lie.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows to score.  With ``kernel="precomputed"``, the kernel of the rows to score with
+            all training rows.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, K)
+            ``kernel(X, support_vectors_) @ dual_coef_.T + intercept_``.  For two classes one
+            score per row, above 0 for ``classes_[1]``; otherwise one column per class.  Kernel
+            values are float32 where X is, here and in `fit`, and scores of the training rows come
+            out within 0.001 so; otherwise they are float64.
+        """
+        check_is_fitted(self)
+        X = validate_features(self, X)
+        sums = self._sums
+        if isinstance(sums, DenseSums) and sums.dtype == np.float32 and X.dtype == np.float64:
+            sums = sums.widened(self.support_vectors_)
+        scores = sums(X, self.dual_coef_.T, self.n_jobs) + self.intercept_
+        if not np.isfinite(scores).all():
+            raise ValueError(
+                "the kernel of X with the support vectors has NaN or infinite values. Check the "
+                "kernel, and that X is scaled as the training data were."
+            )
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class labels of the rows of X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows to classify.  With ``kernel="precomputed"``, their kernel with all training
+            rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The label with the highest score.
+        """
+        return labels_of(self.decision_function(X), self.classes_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise = precomputed
+        tags.input_tags.sparse = not precomputed
+        return tags
+
+
+def validate_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Data, Gram]:
+    """Check what was given to `fit`; returns it with the kernel of its rows.
+
+    ``gamma="scale"`` counts a row as often as `sample_weight` says.
+    """
+    precomputed = isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
+    if precomputed and sp.issparse(X):
+        raise ValueError(
+            "X is sparse, which a precomputed kernel must not be; give a dense matrix, e.g. "
+            "X.toarray()."
+        )
+    data = validate(estimator, X, y, sample_weight)
+    gamma = 1.0
+    if isinstance(estimator.kernel, str) and estimator.kernel in ("rbf", "poly"):
+        weights = usable_weights(sample_weight, data.X.shape[0])
+        gamma = resolve_gamma(estimator.gamma, data.X, weights)
+    rows = data.X.tocsr() if sp.issparse(data.X) else data.X
+    gram = make_gram(
+        rows, estimator.kernel, gamma=gamma, degree=estimator.degree, coef0=float(estimator.coef0)
+    )
+    return data, gram
+
+
+def solve_kernels(
+    estimator: Any,
+    data: Data,
+    gram: Gram,
+    loss: Loss,
+    solve: Callable[..., Solution],
+    end: float | None,
+) -> list[Solution]:
+    """Solve the estimator's binary problems, which share the rows of the kernel matrix.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its C, tol, max_iter, cache_size, n_jobs, warm start and verbosity are used.
+    data, gram : Data, Gram
+        From `validate_kernel`.
+    loss : Loss
+        The slack norm and the kind of constraints.
+    solve : callable
+        ``solve(problem, tol=, max_iter=, deadline=, rows=, start=, progress=)``.
+    end : float or None
+        The deadline.
+    """
+    from anynorm.solvers.kernel.rows import KernelRows  # Numba: for those who fit, not predict
+
+    problems = [
+        Problem(y=data.signs(k), C=float(estimator.C), loss=loss, gram=gram,
+                sample_weight=data.weights)
+        for k in range(data.n_problems)
+    ]  # fmt: skip
+    problems[0].zero_primal()  # a norm that cannot have these rows or weights says so here
+    rows = KernelRows(gram, int(float(estimator.cache_size) * _MEGABYTE))
+    starts = warm_starts(estimator, data)
+
+    def run(index: int, progress: Report | None) -> Solution:
+        return solve(
+            problems[index],
+            tol=float(estimator.tol),
+            max_iter=int(estimator.max_iter),
+            deadline=end,
+            rows=rows,
+            start=starts[index],
+            progress=progress,
+        )
+
+    report = printer(estimator, data)
+    return run_all(data.n_problems, run, n_jobs=estimator.n_jobs, report=report)
+
+
+def store_kernel(
+    estimator: Any,
+    data: Data,
+    gram: Gram,
+    solutions: Sequence[Solution],
+    more: Mapping[str, Any] | None = None,
+) -> Any:
+    """Give a kernel `estimator` its fitted attributes, in one step; see `store`.
+
+    `more` has attributes beyond those that follow from the solutions, or instead of them.
+    """
+    weights = np.array([data.signs(k) * s.dual for k, s in enumerate(solutions)])
+    used = np.flatnonzero(weights.any(axis=0))
+    support = used[np.argsort(data.codes[used], kind="stable")]
+    sums = _sums_for(gram, data.X, support, weights[:, support].T)
+    fitted = {
+        "support_": support.astype(np.int32),
+        "support_vectors_": _support_vectors(gram, support, sums),
+        "dual_coef_": np.ascontiguousarray(weights[:, support]),
+        "n_support_": np.bincount(data.codes[support], minlength=len(data.classes)).astype(
+            np.int32
+        ),
+        "_sums": sums,
+    }
+    return store(estimator, data, solutions, fitted | dict(more or {}))
+
+
+def _sums_for(gram: Gram, X: Matrix, support: np.ndarray, weights: np.ndarray) -> KernelSums:
+    """What predictions are made by: float32 kernel values where X is and they are good enough."""
+    wide = gram.sums(support)
+    if X.dtype != np.float32 or not isinstance(wide, DenseSums):
+        return wide
+    narrow = gram.sums(support, np.float32)
+    few = X[np.unique(np.linspace(0, X.shape[0] - 1, _MEASURED_ROWS).astype(int))]
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = np.abs(narrow(few, weights) - wide(few, weights)).max(initial=0.0)
+    return narrow if error <= _NARROW_ERROR else wide
+
+
+def _support_vectors(gram: Gram, support: np.ndarray, sums: KernelSums) -> Matrix:
+    """The rows of X, the very ones that sums are made of where these are unchanged."""
+    if gram.X is None:
+        return np.empty((0, 0))
+    unchanged = sums.columns.dtype == gram.X.dtype and gram.parameters.get("origin") is None
+    return sums.columns if unchanged else gram.X[support]

@@ -1,0 +1,156 @@
+"""Sums of kernel values, ``sum_j k(x, z_j) w_j``, for any rows x and some fixed rows z_j.
+
+That is what a prediction is, and a product with the kernel matrix.  Kernels of dense rows are
+evaluated by a matrix product and in place, in blocks that stay in a core's cache from the product
+to the sum; other kernels by the function of two sets of rows that they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import DTypeLike, NDArray
+from threadpoolctl import threadpool_limits
+
+from anynorm.design import row_norms_squared
+
+Array = NDArray[np.float64]
+Block = NDArray[Any]
+
+_CACHED_BYTES = 1 << 18  # of kernel values between their product and their sum
+_CACHED_COLUMNS = 256
+_BLOCK_ENTRIES = 1 << 20  # of kernel values that a function of two sets of rows gives at once
+_ROWS_PER_TASK = 1024
+
+
+class KernelSums:
+    """Sums over the values of ``pairs(rows, columns)``, a function of two sets of rows.
+
+    Parameters
+    ----------
+    pairs : callable
+        Returns the float64 matrix of all pairs.
+    columns : dense array or CSR
+        The fixed rows z_j.
+    """
+
+    def __init__(self, pairs: Callable[[Any, Any], Array], columns: Any) -> None:
+        self._pairs = pairs
+        self.columns = columns
+        self.width = columns.shape[0]
+
+    def __call__(self, X: Any, weights: Block, n_jobs: int | None = None) -> Array:
+        """Return the sums in float64, for one vector of weights or for the columns of several."""
+        out = np.zeros((X.shape[0], *weights.shape[1:]))
+        if self.width == 0:
+            return out
+        X = X.tocsr() if sp.issparse(X) else X
+        tasks = list(ranges(X.shape[0], max(_ROWS_PER_TASK, self._step())))
+        if len(tasks) == 1 or effective_n_jobs(n_jobs) == 1:
+            for rows in tasks:
+                self._add(X[rows], weights, out[rows])
+            return out
+        with threadpool_limits(1, "blas"):
+            Parallel(n_jobs=n_jobs, require="sharedmem")(
+                delayed(self._add)(X[rows], weights, out[rows]) for rows in tasks
+            )
+        return out
+
+    def _step(self) -> int:
+        """The number of rows of a block."""
+        return max(1, _BLOCK_ENTRIES // self.width)
+
+    def _add(self, X: Any, weights: Block, out: Array) -> None:
+        for rows in ranges(X.shape[0], self._step()):
+            block = _stored_like(X[rows], self.columns)
+            out[rows] += self._pairs(block, self.columns) @ weights
+
+
+class DenseSums(KernelSums):
+    """The same for linear, rbf and poly kernels of dense rows, by matrix products.
+
+    Parameters
+    ----------
+    name : {"linear", "rbf", "poly"}
+        The kernel.
+    parameters : dict
+        Its gamma, degree, coef0 and origin, as far as it has them.
+    columns : ndarray of shape (m, p)
+        The fixed rows, used without a copy where they have the dtype and there is no origin.
+    dtype : dtype
+        The precision of the kernel values, float64 or float32; sums of blocks are float64.
+    """
+
+    def __init__(
+        self, name: str, parameters: dict[str, Any], columns: Any, dtype: DTypeLike = np.float64
+    ) -> None:
+        self.dtype = np.dtype(dtype)
+        self._origin = parameters.get("origin")
+        self.columns = self._prepared(columns)
+        self.width = len(self.columns)
+        self._name = name
+        self._given = {key: value for key, value in parameters.items() if key != "origin"}
+        self._lengths = row_norms_squared(self.columns).astype(self.dtype)
+
+    def widened(self, columns: Any) -> DenseSums:
+        """Return the same in float64; `columns` are the fixed rows as they were given."""
+        return DenseSums(self._name, self._given | {"origin": self._origin}, columns)
+
+    def _prepared(self, X: Any) -> Block:
+        X = X.toarray() if sp.issparse(X) else np.asarray(X)
+        X = X if self._origin is None else X - self._origin
+        return np.asarray(X, dtype=self.dtype)
+
+    def _step(self) -> int:
+        return max(1, _CACHED_BYTES // self.dtype.itemsize // min(self.width, _CACHED_COLUMNS))
+
+    def _add(self, X: Any, weights: Block, out: Array) -> None:
+        weights = weights.astype(self.dtype, copy=False)
+        store = np.empty(
+            min(self._step(), X.shape[0]) * min(self.width, _CACHED_COLUMNS), self.dtype
+        )
+        for rows in ranges(X.shape[0], self._step()):
+            block = self._prepared(X[rows])
+            lengths = row_norms_squared(block).astype(self.dtype)
+            for columns in ranges(self.width, _CACHED_COLUMNS):
+                shape = len(block), columns.stop - columns.start
+                values = store[: shape[0] * shape[1]].reshape(shape)
+                np.matmul(block, self.columns[columns].T, out=values)
+                if self._name == "rbf":
+                    rbf_of_products(values, lengths, self._lengths[columns], **self._given)
+                elif self._name == "poly":
+                    poly_of_products(values, **self._given)
+                out[rows] += values @ weights[columns]
+
+
+def rbf_of_products(values: Block, rows: Block, columns: Block, *, gamma: float) -> Block:
+    """Turn products x'z into ``exp(-gamma ||x - z||^2)``, in place, given squared lengths."""
+    values *= -2.0
+    values += rows[:, None]
+    values += columns
+    np.maximum(values, 0.0, out=values)
+    values *= -gamma
+    return np.exp(values, out=values)
+
+
+def poly_of_products(values: Block, *, gamma: float, degree: float, coef0: float) -> Block:
+    """Turn products x'z into ``(gamma x'z + coef0)^degree``, in place."""
+    values *= gamma
+    values += coef0
+    return np.power(values, degree, out=values)
+
+
+def _stored_like(X: Any, other: Any) -> Any:
+    if sp.issparse(X) == sp.issparse(other):
+        return X
+    return X.toarray() if sp.issparse(X) else sp.csr_array(X)
+
+
+def ranges(stop: int, step: int) -> Iterator[slice]:
+    """Slices of `step` that make up 0..stop."""
+    for start in range(0, stop, step):
+        yield slice(start, min(start + step, stop))
