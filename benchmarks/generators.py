@@ -1,6 +1,8 @@
 """Data for the benchmarks, from fixed seeds, and the folder in which processes share them."""
 
+import dataclasses
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -76,6 +78,61 @@ def sparse_text(
     y = np.where(scores - np.median(scores) > 0, 1.0, -1.0)
     y[rng.random(n) < flip] *= -1
     return X, y
+
+
+def curved_boundary(
+    n: int, p: int = 20, *, flip: float = 0.05, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gaussian features, a curved boundary in the first six, a share of the labels flipped."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    f = np.sin(1.5 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * X[:, 3] ** 2 - 0.5
+    y = np.where(f + 0.3 * X[:, 4] * X[:, 5] > 0, 1.0, -1.0)
+    y[rng.random(n) < flip] *= -1
+    return X, y
+
+
+def digit_like(
+    n: int, p: int = 780, *, clusters: int = 20, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Clusters in [0, 1]^p with mostly zeros, mixed in part; every other cluster is positive."""
+    rng = np.random.default_rng(seed)
+    centres = rng.random((clusters, p)) * (rng.random((clusters, p)) < 0.25)
+    cluster = rng.integers(0, clusters, n)
+    X = centres[cluster] * (rng.random((n, p)) < 0.75)
+    X += 0.25 * rng.random((n, p)) * (rng.random((n, p)) < 0.05)
+    mixture = 0.45 * rng.random(n)[:, None]
+    X = (1 - mixture) * X + mixture * X[rng.permutation(n)]
+    return X, np.where(cluster % 2 == 0, 1.0, -1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """Generated data: which generator, rows, columns and seed."""
+
+    kind: str
+    n: int
+    p: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.n} x {self.p}"
+
+    def load(self, folder: str) -> tuple[Any, np.ndarray]:
+        """Read the data from the folder, where the first process that needs them puts them."""
+        place, name = pathlib.Path(folder), f"{self.kind}-{self.n}-{self.p}-{self.seed}"
+        if not (place / f"{name}.y.npy").exists():
+            save(place, name, *_GENERATORS[self.kind](self.n, self.p, seed=self.seed))
+        return load(place, name)
+
+
+_GENERATORS: dict[str, Callable[..., tuple[Any, np.ndarray]]] = {
+    "microarray": microarray,
+    "dense": dense_classification,
+    "text": lambda n, p, seed: sparse_text(n, p, informative=n // 100, seed=seed),
+    "curved": curved_boundary,
+    "digit-like": digit_like,
+}
 
 
 def save(folder: pathlib.Path, name: str, X: np.ndarray | sp.csr_matrix, y: np.ndarray) -> None:

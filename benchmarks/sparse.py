@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import generators, harness
+from benchmarks import harness
+from benchmarks.generators import Data
 from benchmarks.harness import Row, seconds
 from benchmarks.peers.sparse import GRIDS, PEERS, SQUARED_HINGE_DIAL, Point, scikit_learn
 
@@ -34,33 +35,6 @@ N_GRID = 100
 PYPRIMAL_LIMIT = 120.0
 HIGHS = tuple(name for name in PEERS if name.startswith("HiGHS"))
 PER_JOINT_GOAL, MEMORY_GOAL = 2.0, 1.5
-
-
-@dataclasses.dataclass(frozen=True)
-class Data:
-    """Generated data: which generator, rows, columns and seed."""
-
-    kind: str
-    n: int
-    p: int
-    seed: int
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.n} x {self.p}"
-
-    def load(self, folder: str) -> tuple[Any, np.ndarray]:
-        """Read the data from the folder, where the first process that needs them puts them."""
-        place, name = pathlib.Path(folder), f"{self.kind}-{self.n}-{self.p}-{self.seed}"
-        if not (place / f"{name}.y.npy").exists():
-            generators.save(place, name, *_GENERATORS[self.kind](self.n, self.p, seed=self.seed))
-        return generators.load(place, name)
-
-
-_GENERATORS: dict[str, Callable[..., tuple[Any, np.ndarray]]] = {
-    "microarray": generators.microarray,
-    "dense": generators.dense_classification,
-    "text": lambda n, p, seed: generators.sparse_text(n, p, informative=n // 100, seed=seed),
-}
 
 
 @dataclasses.dataclass(frozen=True)

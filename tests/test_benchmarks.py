@@ -9,9 +9,11 @@ import pytest
 
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
-from benchmarks import generators, harness, linear, report, sparse
+from benchmarks import generators, harness, kernel, linear, report, sparse
+from benchmarks.generators import Data
 from benchmarks.harness import Row
 from benchmarks.linear import Work
+from benchmarks.peers import kernel as kernel_peers
 from benchmarks.peers import sparse as sparse_peers
 from benchmarks.peers.linear import PEERS
 from tests.references.linear_program import solve_linear_program
@@ -195,3 +197,56 @@ def test_peer_that_was_stopped_gives_a_lower_bound_of_its_time():
     assert "at least" in note
     reached = [*trials, {"gap": 1e-7, "cpu": 7.0, "first_wall": 7.0}]
     assert sparse.time_needed(reached, 1e-6, 100.0) == (reached[1], "")
+
+
+def test_kernel_data_have_both_classes_and_the_shape_asked_for(tmp_path):
+    for kind in ("curved", "digit-like"):
+        X, y = Data(kind, 200, 30, 1).load(str(tmp_path))
+        again, _ = Data(kind, 200, 30, 1).load(str(tmp_path))
+        assert X.shape == (200, 30)
+        assert 0.2 < np.mean(y > 0) < 0.8
+        np.testing.assert_array_equal(X, again)
+
+
+@pytest.mark.parametrize("name", kernel_peers.PEERS)
+def test_kernel_peers_solve_the_problem_that_ours_is(name):
+    X, y = generators.curved_boundary(120, 6, seed=2)
+    task = kernel_peers.Task(10.0, 0.1, budget=20)
+    problem = kernel.kernel_problem(X, y, task, name)
+    gaps = []
+    for tol in (1e-1, 1e-3, 1e-6):
+        point = kernel_peers.PEERS[name](X, y, task, tol, 50)
+        gaps.append(kernel.true_gap(problem, point.dual, point.intercept))
+        assert np.mean(point.decide(X) == y) > 0.6
+    assert 0 <= gaps[2] <= 1e-5
+    assert gaps[0] > 10 * gaps[2]
+
+
+def test_least_squares_peer_solves_the_squared_slack():
+    X, y = generators.curved_boundary(100, 6, seed=2)
+    task = kernel_peers.Task(0.5, 0.1)
+    dual, intercept = kernel_peers.least_squares(X, y, task)
+    problem = kernel.kernel_problem(X, y, task, "LS-SVM")
+    assert kernel.true_gap(problem, dual, intercept) <= 1e-12
+    assert kernel.true_gap(problem, 0.9 * dual, intercept) > 1e-4
+
+
+def test_search_for_a_tolerance_ends_just_below_the_gap():
+    trials = list(kernel.aimed(lambda tol: tol, lambda tol: 40 * tol**1.2, 1e-4, 1e-3))
+    assert 0.3e-4 <= trials[-1]["gap"] <= 1e-4
+    assert kernel.loosest(trials, 1e-4) == trials[-1]
+    stuck = list(kernel.aimed(lambda tol: tol, lambda tol: 2e-4 + tol, 1e-4, 1e-3))
+    assert len(stuck) < kernel.N_TRIALS
+    best = kernel.loosest(stuck, 1e-4)
+    assert best["gap"] <= min(trial["gap"] for trial in stuck) / 0.9
+
+
+def test_kernel_peer_counts_at_its_fastest_cache():
+    trial = {"gap": 5e-5, "tol": 1e-3, "accuracy": 0.9}
+    trials = [{**trial, "cpu": 2.0}, {**trial, "cpu": 4.0}, {**trial, "cpu": 3.0}]
+    assert kernel.peer_time(trials, 1e-4, 60.0) == (trials[2], "")
+    assert kernel.peer_time(trials[:1], 1e-4, 60.0) == (trials[0], "")
+    assert "reaches 5.0e-05 only" in kernel.peer_time(trials, 1e-5, 60.0)[1]
+    nothing, note = kernel.peer_time([], 1e-4, 60.0)
+    assert nothing["cpu"] == 60.0
+    assert "at least" in note
