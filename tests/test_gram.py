@@ -93,6 +93,43 @@ def test_sums_in_float32_are_close_and_can_be_widened(name):
     assert np.allclose(sums.widened(narrow)(X_NEW, BETA), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize(("dtype", "error"), [(np.float64, 1e-14), (np.float32, 1e-5)])
+@pytest.mark.parametrize("gamma", [0.0, 0.3, 1e3])
+def test_many_values_are_compiled_and_the_same(dtype, error, gamma, monkeypatch):
+    narrow = X.astype(dtype)
+    sums = Gram.rbf(narrow, gamma).sums(slice(None), dtype)
+    plain = sums(narrow, BETA)
+    monkeypatch.setattr(kernel_sums, "_WORTH_COMPILED", 0)
+    monkeypatch.setattr(kernel_sums, "rbf_of_products", None)
+    compiled = sums(narrow, BETA)
+    exact = rbf_kernel(narrow.astype(np.float64), gamma=gamma) @ BETA
+    assert np.allclose(compiled, plain, rtol=error, atol=error)
+    assert np.allclose(compiled, exact, rtol=error, atol=error)
+
+
+@pytest.mark.parametrize("p", [3, 780])
+@pytest.mark.parametrize("worth", [0, np.inf])
+@pytest.mark.parametrize("gamma", [1e20, 1e300])
+def test_equal_rows_have_the_kernel_1_however_large_gamma(gamma, worth, p, monkeypatch):
+    monkeypatch.setattr(kernel_sums, "_WORTH_COMPILED", worth)
+    once = np.random.default_rng(1).normal(size=(50, p)) + 3.0
+    gram = Gram.rbf(np.vstack([once, once]), gamma)
+    twins = np.kron(np.ones((2, 2)), np.eye(50))
+    assert np.allclose(gram.block(slice(None), slice(None)), twins, rtol=0, atol=1e-300)
+    beta = np.arange(100.0)
+    assert np.allclose(gram.matvec(beta), twins @ beta, rtol=1e-15)
+
+
+def test_lengths_beyond_float32_are_seen_in_the_sums(monkeypatch):
+    monkeypatch.setattr(kernel_sums, "_WORTH_COMPILED", 0)
+    huge = np.full((1, 4), 1e30, dtype=np.float32)
+    sums = Gram.rbf(X.astype(np.float32), 0.3).sums(slice(None), np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert not np.isnan(sums(huge, BETA)).any()
+        apart = np.vstack([huge, -huge])
+        assert np.isnan(Gram.rbf(apart, 0.3).sums([0], np.float32)(apart, np.ones(1))).any()
+
+
 def test_precomputed_kernels_are_the_matrix():
     K = rbf_kernel(X, gamma=0.7)
     gram = make_gram(K, "precomputed")

@@ -14,6 +14,7 @@ from numba import njit
 
 # Sums may be reordered (several accumulators, fused multiply-add); NaN and inf keep their meaning.
 _REORDER = {"reassoc", "contract", "nsz"}
+_IN_ORDER = {"contract", "nsz"}
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,10 +27,16 @@ def inner_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     return _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
+def ordered_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As `kernel`, for functions whose digits depend on the order of their operations."""
+    return _compiled(function, fastmath=_IN_ORDER)
+
+
 def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    options = {"nogil": True, "fastmath": _REORDER, **options}
     if os.environ.get("ANYNORM_DISABLE_CACHE", "") not in ("", "0"):
-        return njit(nogil=True, fastmath=_REORDER, **options)(function)
+        return njit(**options)(function)
     try:
-        return njit(nogil=True, fastmath=_REORDER, cache=True, **options)(function)
+        return njit(cache=True, **options)(function)
     except RuntimeError:  # "no locator available": neither the package nor the home can be written
-        return njit(nogil=True, fastmath=_REORDER, **options)(function)
+        return njit(**options)(function)

@@ -27,6 +27,7 @@ from anynorm.kernel_sums import (
     poly_of_products,
     ranges,
     rbf_of_products,
+    squared_lengths,
 )
 
 Array = NDArray[np.float64]
@@ -322,7 +323,7 @@ def _rbf(A: Any, B: Any, gamma: float, origin: Array | None) -> Array:
     if origin is not None:
         A, B = np.asarray(A) - origin, np.asarray(B) - origin
     values = _products(A, B)
-    return rbf_of_products(values, row_norms_squared(A), row_norms_squared(B), gamma=gamma)
+    return rbf_of_products(values, squared_lengths(A), squared_lengths(B), gamma=gamma)
 
 
 def _poly(A: Any, B: Any, gamma: float, degree: float, coef0: float) -> Array:
