@@ -129,6 +129,14 @@ class Gram:
         """Return K[rows, cols] in float64; rows and cols are indices or slices."""
         return self._evaluated(_take(self._points, rows), _take(self._points, cols))
 
+    def part(self, rows: NDArray[np.intp]) -> Gram:
+        """Return the kernel matrix of these rows alone."""
+        points, pairs = _take(self._points, rows), self._pairs
+        if self.name == "precomputed":
+            points = np.arange(len(rows))
+            pairs = partial(_look_up, K=self.parameters["K"][np.ix_(rows, rows)])
+        return Gram(pairs, points, len(rows), self.psd, self.name)
+
     def row_blocks(self, width: int | None = None) -> Iterator[slice]:
         """Slices of rows whose blocks against `width` columns (all by default) stay small."""
         step = max(1, _BLOCK_ENTRIES // max(width or self.n, 1))
@@ -156,7 +164,7 @@ class Gram:
         used = np.flatnonzero(beta)
         for start in range(0, len(used), _COLUMNS):
             part = used[start : start + _COLUMNS]
-            out += self.sums(part)(points, beta[part])
+            out += self.sums(part)(points, beta[part], n_values=len(out) * len(used))
         return _finite(out)
 
     def sums(self, cols: Any, dtype: DTypeLike = np.float64) -> KernelSums:

@@ -45,13 +45,18 @@ class KernelSums:
         self.columns = columns
         self.width = columns.shape[0]
 
-    def __call__(self, X: Any, weights: Block, n_jobs: int | None = None) -> Array:
-        """Return the sums in float64, for one vector of weights or for the columns of several."""
+    def __call__(
+        self, X: Any, weights: Block, n_jobs: int | None = None, *, n_values: int = 0
+    ) -> Array:
+        """Return the sums in float64, for one vector of weights or for the columns of several.
+
+        Where they are part of a larger task, `n_values` says how many kernel values that has.
+        """
         out = np.zeros((X.shape[0], *weights.shape[1:]))
         if self.width == 0:
             return out
         X = X.tocsr() if sp.issparse(X) else X
-        add = self._adder(X.shape[0])
+        add = self._adder(max(n_values, X.shape[0] * self.width))
         tasks = list(ranges(X.shape[0], max(_ROWS_PER_TASK, self._step())))
         if len(tasks) == 1 or effective_n_jobs(n_jobs) == 1:
             for rows in tasks:
@@ -63,8 +68,8 @@ class KernelSums:
             )
         return out
 
-    def _adder(self, n: int) -> Callable[[Any, Block, Array], None]:
-        """What adds the sums of a part of n rows to `out`."""
+    def _adder(self, n_values: int) -> Callable[[Any, Block, Array], None]:
+        """What adds the sums of some rows to `out`, in a task of that many kernel values."""
         return self._add
 
     def _step(self) -> int:
@@ -117,9 +122,9 @@ class DenseSums(KernelSums):
     def _step(self) -> int:
         return max(1, _CACHED_BYTES // self.dtype.itemsize // min(self.width, _CACHED_COLUMNS))
 
-    def _adder(self, n: int) -> Callable[[Any, Block, Array], None]:
+    def _adder(self, n_values: int) -> Callable[[Any, Block, Array], None]:
         finish: Callable[..., Any] = rbf_of_products
-        if n * self.width >= _WORTH_COMPILED and self._name == "rbf":
+        if n_values >= _WORTH_COMPILED and self._name == "rbf":
             finish = _compiled(self.dtype)
         return partial(self._add_dense, finish=finish)
 

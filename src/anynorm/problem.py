@@ -18,7 +18,7 @@ A regularised bias is a constant feature of value s: its part of R is 1/2 (b/s)^
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -113,6 +113,24 @@ class Problem:
             vector = getattr(self, name)
             if vector is not None and np.shape(vector) != (size,):
                 raise ValueError(f"{name} must have shape ({size},); got {np.shape(vector)}")
+
+    def part(self, rows: NDArray[np.intp]) -> Problem:
+        """Return the problem with these rows alone.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from anynorm.losses import get_loss
+        >>> from anynorm.problem import Problem
+        >>> X, y = np.array([[1.0], [-1.0], [2.0]]), np.array([1.0, -1.0, 1.0])
+        >>> problem = Problem(y=y, C=1.0, loss=get_loss("hinge"), X=X)
+        >>> problem.part(np.array([1, 2])).X
+        array([[-1.],
+               [ 2.]])
+        """
+        weights = None if self.sample_weight is None else self.sample_weight[rows]
+        points = {"X": self.X[rows]} if self.gram is None else {"gram": self.gram.part(rows)}
+        return replace(self, y=self.y[rows], sample_weight=weights, **points)
 
     @property
     def n_rows(self) -> int:

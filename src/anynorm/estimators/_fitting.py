@@ -208,8 +208,7 @@ def store(
 
     `special` has those of its family, and those that are to be others than the solutions'.
     """
-    parts = tuple(solution.certificate for solution in solutions)
-    certificate = replace(Certificate.combine(parts), per_class=parts)
+    certificate = joint_certificate(solutions)
     fitted = {
         "intercept_": np.array([solution.intercept for solution in solutions], dtype=np.float64),
         "classes_": data.classes,
@@ -230,6 +229,12 @@ def store(
     most = getattr(estimator, "max_iter", math.inf)
     warn_if_not_converged(certificate, fitted["n_iter_"], most)
     return estimator
+
+
+def joint_certificate(solutions: Sequence[Solution]) -> Certificate:
+    """One certificate for the binary problems, with the parts in ``per_class``."""
+    parts = tuple(solution.certificate for solution in solutions)
+    return replace(Certificate.combine(parts), per_class=parts)
 
 
 def warm_starts(estimator: Any, data: Data) -> Sequence[np.ndarray | None]:

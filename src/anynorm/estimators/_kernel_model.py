@@ -113,37 +113,48 @@ def validate_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple
     return data, gram
 
 
+def kernel_problems(estimator: Any, data: Data, gram: Gram, loss: Loss) -> list[Problem]:
+    """The estimator's binary problems; a norm that cannot have these rows or weights says so."""
+    problems = [
+        Problem(
+            y=data.signs(k),
+            C=float(estimator.C),
+            loss=loss,
+            gram=gram,
+            sample_weight=data.weights,
+        )
+        for k in range(data.n_problems)
+    ]
+    problems[0].zero_primal()
+    return problems
+
+
 def solve_kernels(
     estimator: Any,
     data: Data,
-    gram: Gram,
-    loss: Loss,
+    problems: Sequence[Problem],
     solve: Callable[..., Solution],
     end: float | None,
 ) -> list[Solution]:
-    """Solve the estimator's binary problems, which share the rows of the kernel matrix.
+    """Solve binary problems that share the rows of their kernel matrix.
 
     Parameters
     ----------
     estimator : estimator
-        Its C, tol, max_iter, cache_size, n_jobs, warm start and verbosity are used.
-    data, gram : Data, Gram
-        From `validate_kernel`.
-    loss : Loss
-        The slack norm and the kind of constraints.
+        Its tol, max_iter, cache_size, n_jobs, warm start and verbosity are used.
+    data : Data
+        What was validated.
+    problems : sequence of Problem
+        From `kernel_problems`.
     solve : callable
         ``solve(problem, tol=, max_iter=, deadline=, rows=, start=, progress=)``.
     end : float or None
         The deadline.
     """
-    from anynorm.solvers.kernel.rows import KernelRows  # Numba: for those who fit, not predict
+    from anynorm.solvers.kernel import KernelRows  # Numba: for those who fit, not predict
 
-    problems = [
-        Problem(y=data.signs(k), C=float(estimator.C), loss=loss, gram=gram,
-                sample_weight=data.weights)
-        for k in range(data.n_problems)
-    ]  # fmt: skip
-    problems[0].zero_primal()  # a norm that cannot have these rows or weights says so here
+    gram = problems[0].gram
+    assert gram is not None
     rows = KernelRows(gram, int(float(estimator.cache_size) * _MEGABYTE))
     starts = warm_starts(estimator, data)
 
@@ -159,7 +170,7 @@ def solve_kernels(
         )
 
     report = printer(estimator, data)
-    return run_all(data.n_problems, run, n_jobs=estimator.n_jobs, report=report)
+    return run_all(len(problems), run, n_jobs=estimator.n_jobs, report=report)
 
 
 def store_kernel(
@@ -173,20 +184,25 @@ def store_kernel(
 
     `more` has attributes beyond those that follow from the solutions, or instead of them.
     """
-    weights = np.array([data.signs(k) * s.dual for k, s in enumerate(solutions)])
-    used = np.flatnonzero(weights.any(axis=0))
-    support = used[np.argsort(data.codes[used], kind="stable")]
-    sums = _sums_for(gram, data.X, support, weights[:, support].T)
+    support, counts = support_of(data, solutions)
+    weights = np.array([data.signs(k)[support] * s.dual[support] for k, s in enumerate(solutions)])
+    sums = _sums_for(gram, data.X, support, weights.T)
     fitted = {
         "support_": support.astype(np.int32),
         "support_vectors_": _support_vectors(gram, support, sums),
-        "dual_coef_": np.ascontiguousarray(weights[:, support]),
-        "n_support_": np.bincount(data.codes[support], minlength=len(data.classes)).astype(
-            np.int32
-        ),
+        "dual_coef_": weights,
+        "n_support_": counts,
         "_sums": sums,
     }
     return store(estimator, data, solutions, fitted | dict(more or {}))
+
+
+def support_of(data: Data, solutions: Sequence[Solution]) -> tuple[np.ndarray, np.ndarray]:
+    """The rows with a dual variable that is not zero, ordered by class; how many of each class."""
+    used = np.flatnonzero(np.any([solution.dual != 0 for solution in solutions], axis=0))
+    codes = data.codes[used]
+    counts = np.bincount(codes, minlength=len(data.classes)).astype(np.int32)
+    return used[np.argsort(codes, kind="stable")], counts
 
 
 def _sums_for(gram: Gram, X: Matrix, support: np.ndarray, weights: np.ndarray) -> KernelSums:
