@@ -1,0 +1,115 @@
+"""The slacks whose dual is a box, perhaps with a budget: what they mean for block SMO.
+
+    slack, constraints          bounds of beta = y a            budget      diagonal
+    L1, inequality              0 <= a <= C w                   -           -
+    L1, equality                |a| <= C w                      -           -
+    SquaredL2, inequality       0 <= a                          -           1/(2 C w)
+    TopK(k), inequality         0 <= a <= C w                   k C         -
+    TopK(k), equality           |a| <= C w, in two parts        k C         -
+    LInf                        as TopK(1) without weights
+
+An a of either sign under a budget is the difference of two variables, one of each sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anynorm.certificate import certify, optimal_bias
+from anynorm.norms import L1, LInf, SquaredL2, TopK
+from anynorm.norms.base import Weighted
+from anynorm.problem import Problem
+from anynorm.solution import Progress, Solution, Status
+from anynorm.solvers.kernel.rows import KernelRows
+from anynorm.solvers.kernel.smo import Box, BoxResult, Values, minimise_box
+
+Array = NDArray[np.float64]
+
+BOX_SLACKS = (L1, SquaredL2, TopK, LInf)
+
+
+def solve_box(
+    problem: Problem,
+    rows: KernelRows,
+    *,
+    tol: float,
+    max_iter: int,
+    deadline: float | None,
+    start: Array | None,
+    progress: Callable[[Progress], None] | None,
+) -> Solution:
+    """Solve a problem whose slack is one of `BOX_SLACKS`; see `solve_kernel`."""
+    found = minimise_box(
+        rows, box_of(problem), values=values_of(problem), tol=tol,
+        zero_primal=problem.zero_primal(), max_iter=max_iter, deadline=deadline,
+        start=None if start is None else problem.y * start, progress=progress,
+    )  # fmt: skip
+    return certified(problem, found, tol)
+
+
+def certified(problem: Problem, found: BoxResult, tol: float) -> Solution:
+    """The solution with its certificate, at the optimal bias where that one is quickly known."""
+    a = problem.y * found.beta
+    bias = found.intercept
+    if isinstance(problem.loss.slack, L1 | SquaredL2):
+        bias = optimal_bias(problem.loss, found.scores, problem.y, problem.C, problem.sample_weight)
+    stopped = Status.MAX_ITER if found.stopped is Status.OPTIMAL else found.stopped
+    certificate = certify(
+        problem, a, bias, a, tol=tol, stopped=stopped, scores=found.scores
+    )  # fmt: skip
+    return Solution(a, certificate, found.n_iter, coef=a, intercept=bias)
+
+
+def row_weights(problem: Problem) -> Array:
+    """The weights of the rows: the norm's own, times those of the problem."""
+    slack = problem.loss.slack
+    assert isinstance(slack, Weighted)
+    if problem.sample_weight is not None:
+        slack = slack.weighted(problem.sample_weight)
+    given = slack.weights
+    return np.ones(problem.n_rows) if given is None else np.asarray(given, dtype=np.float64)
+
+
+def box_of(problem: Problem, diagonal: Array | None = None) -> Box:
+    """The bounds, the linear term, the budget and the diagonal of a problem."""
+    slack, C, y = problem.loss.slack, problem.C, problem.y
+    weights = row_weights(problem)
+    upper, budget = C * weights, np.inf
+    if isinstance(slack, SquaredL2):
+        with np.errstate(divide="ignore"):
+            diagonal = np.where(weights > 0, 1.0 / (2.0 * C * weights), 0.0)
+        upper = np.where(weights > 0, np.inf, 0.0)
+    elif isinstance(slack, LInf):
+        upper, budget = np.where(weights > 0, C, 0.0), C
+    elif isinstance(slack, TopK):
+        budget = slack.k * C
+    return bounded(y, upper, budget, diagonal, problem.loss.signed)
+
+
+def bounded(y: Array, upper: Array, budget: float, diagonal: Array | None, signed: bool) -> Box:
+    """|a| <= upper (a >= 0 where it is not signed) and sum |a| <= budget."""
+    n, zero = len(y), np.zeros(len(y))
+    rows, ones = np.arange(n), np.ones(n)
+    if not signed:
+        return Box(y, rows, zero, upper, ones, diagonal, budget)
+    if not np.isfinite(budget):
+        return Box(ones, rows, -upper, upper, y, diagonal)
+    return Box(
+        np.concatenate([ones, -ones]), np.concatenate([rows, rows]), np.concatenate([zero, zero]),
+        np.concatenate([upper, upper]), np.concatenate([y, -y]), diagonal, budget,
+    )  # fmt: skip
+
+
+def values_of(problem: Problem) -> Values:
+    """Primal and dual value at beta, K beta and a bias."""
+    loss, C, weights, y = problem.loss, problem.C, problem.sample_weight, problem.y
+
+    def values(beta: Array, scores: Array, intercept: float) -> tuple[float, float]:
+        square = float(beta @ scores)
+        primal = 0.5 * square + problem.loss_at(scores, intercept)
+        return primal, loss.dual_gain(y * beta, C, weights) - 0.5 * square
+
+    return values

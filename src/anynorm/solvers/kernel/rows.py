@@ -1,0 +1,121 @@
+"""Rows of the kernel matrix on demand: what a block solver needs of it, and nothing else.
+
+Three operations are all that touches n-long rows of K: `load` some of them, take the small
+`square` of those rows and columns, and `add` a combination of them to the scores.  Whoever offers
+these three (on another device, say) can stand in for `KernelRows`.
+
+Rows are float32, made by matrix products many at a time, and kept within a limit of bytes; those
+not used for the longest time make room.  Scores are float64.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anynorm.gram import Gram
+from anynorm.solvers.kernel.row_kernels import add_rows, small_square
+from anynorm.solvers.kernel.row_makers import RowMaker
+
+Index = NDArray[np.intp]
+Array = NDArray[np.float64]
+
+_LEAST_ROWS = 64
+
+
+class KernelRows:
+    """float32 rows of a kernel matrix, at most `max_bytes` of them, shared by several problems.
+
+    Parameters
+    ----------
+    gram : Gram
+        The kernel and its points.
+    max_bytes : int
+        The memory for rows; a few rows are kept in any case.
+    holders : int
+        How many problems may hold rows at the same time.
+
+    Attributes
+    ----------
+    n : int
+        The number of rows and columns.
+    capacity, block_rows : int
+        How many rows fit, and how many of them one problem may hold.
+    entry_error : float
+        How far entries of the rows may be from those of the kernel.
+    """
+
+    def __init__(self, gram: Gram, max_bytes: int, holders: int = 1) -> None:
+        self.gram, self.n = gram, gram.n
+        self._maker = RowMaker(gram)
+        self.entry_error = self._maker.error
+        row_bytes = self.n * np.dtype(self._maker.dtype).itemsize
+        fits = (int(max_bytes) - self._maker.own_bytes) // max(1, row_bytes)
+        self.capacity = int(min(self.n, max(fits, _LEAST_ROWS * holders)))
+        self.block_rows = max(1, self.capacity // holders)
+        self._store = np.empty((self.capacity, self.n), self._maker.dtype)
+        self._slot_of = np.full(self.n, -1, np.intp)
+        self._row_in = np.full(self.capacity, -1, np.intp)
+        self._used = np.zeros(self.capacity, np.int64)
+        self._pins = np.zeros(self.capacity, np.int32)
+        self._clock, self._n_filled, self._lock = 0, 0, threading.Lock()
+
+    def load(self, index: Index) -> Index:
+        """Return the slots of these rows, which stay theirs until `release`."""
+        with self._lock:
+            self._clock += 1
+            missing = np.unique(index[self._slot_of[index] < 0])
+            held = np.unique(self._slot_of[index])
+            held = held[held >= 0]
+            self._used[held] = self._clock
+            self._pins[held] += 1
+            if len(missing):
+                self._place(missing)
+            return self._slot_of[index]
+
+    def release(self, slots: Index) -> None:
+        """Let go of loaded rows."""
+        with self._lock:
+            self._pins[np.unique(slots)] -= 1
+
+    def _place(self, missing: Index) -> None:
+        slots = self._free_slots(len(missing))
+        if len(slots) < len(missing):
+            raise MemoryError(
+                "too few kernel rows fit into the cache for the problems solved at once; raise "
+                "cache_size or lower n_jobs"
+            )
+        gone = self._row_in[slots]
+        self._slot_of[gone[gone >= 0]] = -1
+        self._maker.make(missing, self._store, slots)
+        self._row_in[slots], self._slot_of[missing] = missing, slots
+        self._used[slots] = self._clock
+        self._pins[slots] = 1
+
+    def _free_slots(self, count: int) -> Index:
+        """Slots that were never used, and then those that nobody holds, the oldest first."""
+        fresh = np.arange(self._n_filled, min(self._n_filled + count, self.capacity))
+        self._n_filled += len(fresh)
+        if len(fresh) == count:
+            return fresh
+        idle = np.flatnonzero(self._pins[: self._n_filled - len(fresh)] == 0)
+        oldest = np.argsort(self._used[idle], kind="stable")[: count - len(fresh)]
+        return np.concatenate([fresh, idle[oldest]])
+
+    def square(self, slots: Index, index: Index, known: Array, place: Index) -> Array:
+        """Return K[index, index] of loaded rows, in float64.
+
+        ``known[place[i], place[j]]`` are entries known from before; a place of -1 has none.
+        """
+        square: Array = small_square(self._store, slots, index, known, place)
+        return square
+
+    def add(self, scores: Array, slots: Index, weights: Array) -> None:
+        """Add the combination of loaded rows to the scores."""
+        add_rows(self._store, slots, weights, scores)
+
+    def exact_scores(self, beta: Array, rows: Index | slice = slice(None)) -> Array:
+        """Return ``(K @ beta)[rows]`` in float64, from the kernel itself."""
+        return self.gram.matvec(beta, rows)

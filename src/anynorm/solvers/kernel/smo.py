@@ -1,0 +1,339 @@
+"""Block SMO: the kernel duals with bounds and a budget, a small block of variables at a time.
+
+    minimise over v    1/2 beta'(K + D) beta - gain'v ,    beta_i = sum of sign_k v_k over row_k = i
+    where              lower <= v <= upper ,   sum(beta) = 0 ,   sum(v) <= budget
+
+The blocks are those of Joachims (1999), chosen by how much their pairs violate optimality; within
+a block pairs are chosen to second order (Fan, Chen, Lin 2005).  Rows of K are needed for a block
+only, and so come from products of matrices.  Steps along what the last blocks did together need no
+row at all, as K times it is known: they shorten the tail where many variables are free.
+
+Rows may be float32.  Whenever the gap seems small enough, K beta is computed anew in float64, and
+what was lost to rounding is there to be mended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anynorm.certificate import relative_gap
+from anynorm.solution import Progress, Status
+from anynorm.solvers.kernel.rows import KernelRows
+from anynorm.solvers.kernel.smo_kernels import largest, pulls, rises_and_falls, solve_block
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+Values = Callable[[Array, Array, float], tuple[float, float]]
+
+_BLOCK = 256
+_STEPS_PER_VARIABLE = 20
+_INNER = 0.1  # of the violation: how well a block is solved
+_LOOK_EVERY = 5  # blocks between two looks at the gap
+_LEAP_EVERY, _LEAPS = 10, 5  # blocks between two leaps, and how many directions one combines
+_EARLY = 0.7  # of tol: the gap by float32 rows at which the exact one is computed
+_PROGRESS, _PATIENCE = 0.99, 2000  # looks at the gap without such progress
+_SINGULAR = 1e-12
+_ROUNDING = 1e-14
+
+
+class Box(NamedTuple):
+    """The bounds and the linear term; variable k moves beta of row[k] by sign[k].
+
+    A budget goes with lower bounds of 0.
+    """
+
+    sign: Array
+    row: Index
+    lower: Array
+    upper: Array
+    gain: Array
+    diagonal: Array | None = None
+    budget: float = np.inf
+
+
+class BoxResult(NamedTuple):
+    """beta, K beta, the bias, and how the search ended."""
+
+    beta: Array
+    scores: Array
+    intercept: float
+    n_iter: int
+    gap: float
+    stopped: Status
+
+
+def minimise_box(
+    rows: KernelRows,
+    box: Box,
+    *,
+    values: Values,
+    tol: float,
+    zero_primal: float,
+    max_iter: int,
+    deadline: float | None = None,
+    start: Array | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> BoxResult:
+    """Minimise over the box until the relative gap of `values` is at most `tol`.
+
+    Parameters
+    ----------
+    rows : KernelRows
+        The kernel.
+    box : Box
+        The bounds and the linear term.
+    values : callable
+        ``values(beta, scores, intercept) -> (primal, dual)`` at beta, K beta and the bias that
+        follows from the optimality conditions.
+    tol : float
+        The relative gap to reach, with scores in float64.
+    zero_primal : float
+        The primal value at zero, the scale of the gap.
+    max_iter : int
+        Most steps of pairs.
+    deadline : float, optional
+        `time.monotonic()` value at which to stop.
+    start : ndarray of shape (n,), optional
+        A beta to start from; it is brought into the bounds.
+    progress : callable, optional
+        Called at every look at the gap.
+
+    Returns
+    -------
+    BoxResult
+        With scores in float64.
+    """
+    search = _Search(rows, box, start)
+    watch = _Watch(values, zero_primal, progress)
+    while True:
+        late = deadline is not None and time.monotonic() >= deadline
+        over = late or search.n_steps >= max_iter
+        moved = not over and search.next_block(max_iter - search.n_steps)
+        if moved and search.n_blocks % _LOOK_EVERY:
+            continue
+        gap = watch.look(search)
+        # Without a move at exact scores there is nothing left to do.
+        over = over or watch.stalled or (not moved and search.exact)
+        if over or not moved or gap <= _EARLY * tol:
+            search.refresh()
+            gap = watch.look(search)
+        if over or (gap <= tol and search.exact):
+            stopped = Status.TIME_LIMIT if late else Status.MAX_ITER
+            stopped = Status.OPTIMAL if gap <= tol else stopped
+            return BoxResult(
+                search.beta, search.scores, search.intercept(), search.n_steps, gap, stopped
+            )
+
+
+class _Watch:
+    """Looks at the gap, reports it, and notices where it no longer falls."""
+
+    def __init__(
+        self, values: Values, zero_primal: float, progress: Callable[[Progress], None] | None
+    ) -> None:
+        self.values, self.zero_primal, self.progress = values, zero_primal, progress
+        self.began = time.monotonic()
+        self.best, self.since_best = np.inf, 0
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the gap has not fallen for long: rounding allows no more."""
+        return self.since_best > _PATIENCE
+
+    def look(self, search: _Search) -> float:
+        """The relative gap at the present point."""
+        primal, dual = self.values(search.beta, search.scores, search.intercept())
+        gap = relative_gap(primal, dual, self.zero_primal)
+        if gap < _PROGRESS * self.best:
+            self.best, self.since_best = gap, 0
+        else:
+            self.since_best += 1
+        if self.progress is not None:
+            seconds = time.monotonic() - self.began
+            self.progress(Progress(search.n_steps, primal, dual, gap, seconds))
+        return gap
+
+
+class _Search:
+    """Where the search is: the variables, beta and K beta."""
+
+    def __init__(self, rows: KernelRows, box: Box, start: Array | None) -> None:
+        self.rows, self.box = rows, box
+        self.diagonal = np.empty(0) if box.diagonal is None else box.diagonal
+        self.n_steps = self.n_blocks = 0
+        m = len(box.sign)
+        self.pull, self.rise, self.fall = np.empty(m), np.empty(m), np.empty(m)
+        self.violation = self.left = np.inf
+        self.block: Index = np.empty(0, np.intp)
+        self.known, self.place = self.block, np.full(m, -1, np.intp)
+        self.square = np.empty((0, 0))
+        self.value = np.zeros(m) if start is None else _allowed(box, start)
+        self.beta = np.zeros(rows.n)
+        np.add.at(self.beta, box.row, box.sign * self.value)
+        self.scores, self.exact = np.zeros(rows.n), True
+        if self.beta.any():
+            self.scores = rows.exact_scores(self.beta)
+        self.leaps = _Leaps(self.beta, self.scores)
+
+    def refresh(self) -> None:
+        """K beta anew, in float64."""
+        if not self.exact:
+            self.scores, self.exact = self.rows.exact_scores(self.beta), True
+            self.leaps = _Leaps(self.beta, self.scores)
+
+    def next_block(self, most_steps: int) -> bool:
+        """Choose a block and solve it; whether anything changed."""
+        if self.n_blocks % _LEAP_EVERY == 0:
+            self._leap()
+        box, block = self.box, self._choose()
+        self.n_blocks += 1
+        if not len(block):
+            return False
+        index = box.row[block]
+        slots = self.rows.load(index)
+        try:
+            value, sign = self.value[block], box.sign[block]
+            steps = solve_block(
+                self._square(slots, block), self.pull[block], value, sign, box.lower[block],
+                box.upper[block], self.left, _INNER * self.violation,
+                min(most_steps, _STEPS_PER_VARIABLE * len(block)),
+            )  # fmt: skip
+            change = sign * (value - self.value[block])
+            moved = change != 0
+            self.rows.add(self.scores, slots[moved], change[moved])
+        finally:
+            self.rows.release(slots)
+        self.value[block] = value
+        np.add.at(self.beta, index, change)
+        self.n_steps += max(int(steps), 1)
+        self.exact = self.exact and not moved.any()
+        # Those that are free are likely to move again.
+        free = (value > box.lower[block]) & (value < box.upper[block])
+        self.block = np.concatenate([block[free], block[~free]])
+        return bool(moved.any())
+
+    def _look_round(self) -> tuple[float, float]:
+        """Pulls and the largest violation; the ends of the interval of the bias."""
+        box = self.box
+        pulls(self.scores, self.beta, box.sign, box.row, box.gain, self.diagonal, self.pull)
+        self.left = _budget_left(box, self.value)
+        self.violation, low, high = rises_and_falls(
+            self.pull, self.value, box.sign, box.lower, box.upper, self.left <= 0,
+            self.rise, self.fall,
+        )  # fmt: skip
+        return low, high
+
+    def intercept(self) -> float:
+        """The middle of the interval of the bias, or its finite end."""
+        low, high = self._look_round()
+        if np.isfinite(low) and np.isfinite(high):
+            return 0.5 * (low + high)
+        return low if np.isfinite(low) else high if np.isfinite(high) else 0.0
+
+    def _choose(self) -> Index:
+        """The variables of the pairs that violate most, and some of the last block."""
+        box = self.box
+        self._look_round()
+        if not self.violation > 0:
+            return self.block[:0]
+        size = min(_BLOCK, self.rows.block_rows)
+        # Where the budget is used up, pairs of one sign are needed: both signs get their share.
+        signs = (1.0, -1.0) if np.isfinite(box.budget) else (0.0,)
+        share = max(1, size // (4 * len(signs)))
+        new = [
+            largest(keys, share, box.sign, among)
+            for keys in (self.rise, self.fall)
+            for among in signs
+        ]
+        chosen = np.unique(np.concatenate(new))
+        kept = self.block[~np.isin(self.block, chosen)]
+        return np.concatenate([chosen, kept])[:size]
+
+    def _square(self, slots: Index, block: Index) -> Array:
+        """K + D for the block, whose variables may share rows."""
+        index = self.box.row[block]
+        square = self.rows.square(slots, index, self.square, self.place[block])
+        self.place[self.known] = -1
+        self.place[block] = np.arange(len(block))
+        self.square, self.known = square, block
+        if not self.diagonal.size:
+            return square
+        return square + self.diagonal[index] * (index[:, None] == index[None, :])
+
+    def _leap(self) -> None:
+        """Step along the best combination of what the last blocks did together."""
+        box = self.box
+        if len(box.sign) != self.rows.n or not self.leaps.learn(self.beta, self.scores):
+            return
+        pulls(self.scores, self.beta, box.sign, box.row, box.gain, self.diagonal, self.pull)
+        way, image = self.leaps.best(self.pull, self.diagonal)
+        change = box.sign * way
+        room = np.where(change > 0, box.upper, box.lower) - self.value
+        steps = np.divide(room, change, out=np.ones(len(room)), where=change != 0)
+        step = min(1.0, float(steps.min(initial=1.0)))
+        total = float(change.sum())
+        if total > 0:
+            step = min(step, _budget_left(box, self.value) / total)
+        bend = float(way @ image) + (float(self.diagonal @ way**2) if self.diagonal.size else 0.0)
+        if step > 0 and float(way @ self.pull) > 0.5 * step * bend > 0:
+            self.value = np.clip(self.value + step * change, box.lower, box.upper)
+            self.beta = box.sign * self.value
+            self.scores = self.scores + step * image
+            self.exact = False
+            self.leaps.start(self.beta, self.scores)
+
+
+class _Leaps:
+    """What several blocks did together: directions d with K d, which needs no row of K."""
+
+    def __init__(self, beta: Array, scores: Array) -> None:
+        self.ways: list[Array] = []
+        self.images: list[Array] = []
+        self.start(beta, scores)
+
+    def start(self, beta: Array, scores: Array) -> None:
+        """Count from here."""
+        self.beta, self.scores = beta.copy(), scores.copy()
+
+    def learn(self, beta: Array, scores: Array) -> bool:
+        """Keep the way made since the start; whether there is any."""
+        way = beta - self.beta
+        if not way.any():
+            return False
+        self.ways = [*self.ways, way][-_LEAPS:]
+        self.images = [*self.images, scores - self.scores][-_LEAPS:]
+        self.start(beta, scores)
+        return True
+
+    def best(self, pull: Array, diagonal: Array) -> tuple[Array, Array]:
+        """The combination that minimises along these ways, and K times it."""
+        ways, images = np.array(self.ways), np.array(self.images)
+        bend = ways @ (images + diagonal * ways if diagonal.size else images).T
+        weights = np.linalg.lstsq(0.5 * (bend + bend.T), ways @ pull, rcond=_SINGULAR)[0]
+        return weights @ ways, weights @ images
+
+
+def _budget_left(box: Box, value: Array) -> float:
+    """What is left of the budget, 0 where it is rounding."""
+    if not np.isfinite(box.budget):
+        return np.inf
+    left = box.budget - float(value.sum())
+    return left if left > _ROUNDING * box.budget else 0.0
+
+
+def _allowed(box: Box, beta: Array) -> Array:
+    """The variables of a beta brought into its bounds: clipped, balanced, within the budget."""
+    value = np.clip(box.sign * beta[box.row], box.lower, box.upper)
+    up = box.sign * value > 0
+    above, below = float(np.abs(value[up]).sum()), float(np.abs(value[~up]).sum())
+    if above > below:
+        value[up] *= below / above
+    elif below > above:
+        value[~up] *= above / below
+    total = float(np.abs(value).sum())
+    return value if total <= box.budget else value * (box.budget / total)
