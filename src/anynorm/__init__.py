@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from anynorm import datasets, losses, norms, plotting
     from anynorm.dictionaries import KernelDictionary, PolynomialDictionary
+    from anynorm.estimators.budget_svc import BudgetSVC
+    from anynorm.estimators.least_norm_svc import LeastNormSVC
     from anynorm.estimators.linear_svc import LinearSVC
     from anynorm.estimators.reweighted_any import Reweighted
     from anynorm.estimators.reweighted_svc import ReweightedSVC
@@ -26,12 +28,16 @@ if TYPE_CHECKING:
     from anynorm.estimators.sparse_path import sparse_svm_path
     from anynorm.estimators.sparse_svc import SparseSVC
     from anynorm.estimators.sparse_svc_cv import SparseSVCCV
+    from anynorm.estimators.svc import SVC
     from anynorm.path import PathInterrupted, SolutionPath
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "SVC",
+    "BudgetSVC",
     "KernelDictionary",
+    "LeastNormSVC",
     "LinearSVC",
     "PathInterrupted",
     "PolynomialDictionary",
@@ -51,13 +57,16 @@ __all__ = [
 
 _SUBMODULES = frozenset({"datasets", "losses", "norms", "plotting"})
 _HOME = {
+    "BudgetSVC": "anynorm.estimators.budget_svc",
     "KernelDictionary": "anynorm.dictionaries",
+    "LeastNormSVC": "anynorm.estimators.least_norm_svc",
     "LinearSVC": "anynorm.estimators.linear_svc",
     "PathInterrupted": "anynorm.path",
     "PolynomialDictionary": "anynorm.dictionaries",
     "Reweighted": "anynorm.estimators.reweighted_any",
     "ReweightedSVC": "anynorm.estimators.reweighted_svc",
     "ReweightedSVCCV": "anynorm.estimators.reweighted_svc_cv",
+    "SVC": "anynorm.estimators.svc",
     "SolutionPath": "anynorm.path",
     "SparseSVC": "anynorm.estimators.sparse_svc",
     "SparseSVCCV": "anynorm.estimators.sparse_svc_cv",

@@ -221,7 +221,7 @@ def store(
     if getattr(estimator, "warm_start", False):
         fitted["_duals"] = [solution.dual for solution in solutions]
     fitted.update(special)
-    state = {k: v for k, v in vars(estimator).items() if k not in ("feature_names_in_", "_duals")}
+    state = {k: v for k, v in vars(estimator).items() if k != "_duals" and not k.endswith("_")}
     estimator.__dict__ = state | fitted
     if estimator.verbose >= 2:
         for index, part in enumerate(certificate.per_class):

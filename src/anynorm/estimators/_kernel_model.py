@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,9 @@ from anynorm.kernel_sums import DenseSums, KernelSums
 from anynorm.losses import Loss
 from anynorm.problem import Problem
 from anynorm.solution import Solution
+
+if TYPE_CHECKING:
+    from anynorm.solvers.kernel import KernelRows
 
 _MEGABYTE = 1 << 20
 _MEASURED_ROWS = 64
@@ -129,6 +132,13 @@ def kernel_problems(estimator: Any, data: Data, gram: Gram, loss: Loss) -> list[
     return problems
 
 
+def kernel_rows(estimator: Any, gram: Any) -> KernelRows:
+    """The rows of a kernel matrix, within the estimator's cache_size, for all its problems."""
+    from anynorm.solvers.kernel import KernelRows  # Numba: for those who fit, not predict
+
+    return KernelRows(gram, int(float(estimator.cache_size) * _MEGABYTE))
+
+
 def solve_kernels(
     estimator: Any,
     data: Data,
@@ -151,11 +161,7 @@ def solve_kernels(
     end : float or None
         The deadline.
     """
-    from anynorm.solvers.kernel import KernelRows  # Numba: for those who fit, not predict
-
-    gram = problems[0].gram
-    assert gram is not None
-    rows = KernelRows(gram, int(float(estimator.cache_size) * _MEGABYTE))
+    rows = kernel_rows(estimator, problems[0].gram)
     starts = warm_starts(estimator, data)
 
     def run(index: int, progress: Report | None) -> Solution:

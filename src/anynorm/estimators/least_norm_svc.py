@@ -1,0 +1,190 @@
+"""The least 1-norm SVM: equality constraints with the 1-norm of the slacks."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from anynorm.estimators._fitting import deadline
+from anynorm.estimators._kernel_model import (
+    KernelClassifier,
+    kernel_problems,
+    solve_kernels,
+    store_kernel,
+    validate_kernel,
+)
+from anynorm.estimators._parameters import check_parameters
+from anynorm.losses import get_loss
+
+
+class LeastNormSVC(KernelClassifier):
+    r"""Kernel classifier by least absolute deviations, solved to a certified relative gap.
+
+    For two classes, with labels :math:`y_i = \pm 1` and row weights :math:`v_i`, it minimises
+
+    .. math:: \tfrac12 \|f\|^2 + C \sum_i v_i \, |1 - y_i (f(x_i) + b)|
+
+    over the functions :math:`f` of the kernel and the intercept :math:`b`, which is not penalised.
+    As in `LeastSquaresSVC` every margin is to be 1, but rows far from it, as wrongly labelled
+    ones, pull no harder than others.  More classes are handled one against the rest.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        The price of the slacks; the larger, the closer the fit to the training data.
+    kernel : {"rbf", "linear", "poly", "precomputed"} or callable, default="rbf"
+        ``exp(-gamma ||x - z||^2)``, ``x'z``, ``(gamma x'z + coef0)^degree``; "precomputed" takes
+        the kernel matrix in the place of X; a function of two sets of rows returns the matrix of
+        all pairs.
+    degree : float, default=3
+        The degree of the "poly" kernel.
+    gamma : {"scale", "auto"} or float, default="scale"
+        The gamma of "rbf" and "poly".  "scale" is ``1 / (p * X.var())``, with rows counted as
+        often as they weigh, "auto" is ``1 / p``.
+    coef0 : float, default=0.0
+        The constant of the "poly" kernel.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, by label; labels that are left out have weight 1.  They multiply
+        the weights of the rows with that label, in every one of the one-against-the-rest
+        problems.  "balanced" gives all classes the same total weight, counting `sample_weight`.
+    tol : float, default=1e-4
+        The relative duality gap ``(primal - dual) / max(|primal|, |dual|)`` to reach.
+    max_iter : int, default=100_000_000
+        The most iterations per binary problem.
+    time_limit : float or None, default=None
+        The most seconds for the whole fit; what was reached by then is kept.
+    cache_size : float, default=500
+        The megabytes that rows of the kernel matrix may take, for all classes together.
+    warm_start : bool, default=False
+        Start from the previous fit's dual variables where there are some of the same shape, as
+        when only `C` or the weights have changed.
+    n_jobs : int or None, default=None
+        The number of threads that share the one-against-the-rest problems, and the rows in
+        predictions.
+    verbose : int, default=0
+        0 is silent, 1 prints a line for each progress report (iteration, primal, dual, gap,
+        seconds), 2 adds the data's description and the certificates.
+
+    Attributes
+    ----------
+    support_ : ndarray of shape (n_SV,)
+        The training rows with a dual variable that is not zero, in any of the binary problems,
+        ordered by class.
+    support_vectors_ : {ndarray, CSR} of shape (n_SV, p)
+        These rows; empty for a precomputed kernel.
+    n_support_ : ndarray of shape (K,)
+        The number of support vectors of each class.
+    dual_coef_ : ndarray of shape (1, n_SV) or (K, n_SV)
+        What the support vectors' kernel values are multiplied by: the dual variables times the
+        labels.  One row for two classes, one per class otherwise.
+    intercept_ : ndarray of shape (1,) or (K,)
+        The intercepts.  Where several are optimal, the middle of their interval.
+    classes_ : ndarray of shape (K,)
+        The class labels, sorted.
+    certificate_ : Certificate
+        The primal and dual values of the solution and the relative gap between them, computed
+        apart from the solver with the kernel in float64; summed over the classes, with the parts
+        in ``certificate_.per_class``.  Its ``status`` is "uncertified" where the kernel turned out
+        not to be positive semidefinite.
+    n_iter_ : int
+        The most iterations that a binary problem took.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (p,)
+        The names of the features, where X was a frame with string column names.
+
+    See Also
+    --------
+    SVC : Any norm of the slacks; this is ``slack="l1", constraints="equality"``.
+    LeastSquaresSVC : Squared slacks.
+    sklearn.svm.SVR : With ``epsilon=0`` on targets of -1 and +1 it solves the same problem.
+
+    Notes
+    -----
+    A row of weight 2 is the same as that row given twice, and one of weight 0 is the same as
+    none; a class left with no weight is as if it were not there.
+
+    References
+    ----------
+    "Least 1-norm SVMs: a new SVM variant between standard and LS-SVMs", ESANN 2010.
+
+    Examples
+    --------
+    >>> from anynorm import LeastNormSVC
+    >>> from anynorm.datasets import make_two_gaussians
+    >>> X, y = make_two_gaussians(random_state=0)
+    >>> model = LeastNormSVC(C=1.0, gamma=0.1).fit(X, y)
+    >>> model.score(X, y) > 0.9, model.certificate_.gap <= 1e-4
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: Any = "rbf",
+        degree: float = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        class_weight: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 100_000_000,
+        time_limit: float | None = None,
+        cache_size: float = 500,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.time_limit = time_limit
+        self.cache_size = cache_size
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows to learn from; the kernel matrix, of shape (n, n), for
+            ``kernel="precomputed"``.
+        y : array-like of shape (n,)
+            Their class labels, of two classes or more.
+        sample_weight : array-like of shape (n,), float or None, default=None
+            The weights of the rows, at least 0; None is 1 for all.
+
+        Returns
+        -------
+        LeastNormSVC
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            Where a parameter, the kernel or the data cannot be used; the message says which and
+            what to do.
+
+        Examples
+        --------
+        >>> from anynorm import LeastNormSVC
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"]
+        >>> model = LeastNormSVC(C=10.0).fit(X, y, sample_weight=[1, 2, 2, 1])
+        >>> model.predict([[0.4], [2.6]]).tolist()
+        ['low', 'high']
+        """
+        check_parameters(self)
+        end = deadline(self.time_limit)
+        data, gram = validate_kernel(self, X, y, sample_weight)
+        problems = kernel_problems(self, data, gram, get_loss("absolute"))
+        from anynorm.solvers.kernel import solve_kernel  # Numba: for those who fit, not predict
+
+        solutions = solve_kernels(self, data, problems, solve_kernel, end)
+        return store_kernel(self, data, gram, solutions)
