@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from anynorm.dictionaries import KernelDictionary, PolynomialDictionary
     from anynorm.estimators.budget_svc import BudgetSVC
     from anynorm.estimators.least_norm_svc import LeastNormSVC
+    from anynorm.estimators.least_squares_svc import LeastSquaresSVC
     from anynorm.estimators.linear_svc import LinearSVC
     from anynorm.estimators.reweighted_any import Reweighted
     from anynorm.estimators.reweighted_svc import ReweightedSVC
@@ -38,6 +39,7 @@ __all__ = [
     "BudgetSVC",
     "KernelDictionary",
     "LeastNormSVC",
+    "LeastSquaresSVC",
     "LinearSVC",
     "PathInterrupted",
     "PolynomialDictionary",
@@ -60,6 +62,7 @@ _HOME = {
     "BudgetSVC": "anynorm.estimators.budget_svc",
     "KernelDictionary": "anynorm.dictionaries",
     "LeastNormSVC": "anynorm.estimators.least_norm_svc",
+    "LeastSquaresSVC": "anynorm.estimators.least_squares_svc",
     "LinearSVC": "anynorm.estimators.linear_svc",
     "PathInterrupted": "anynorm.path",
     "PolynomialDictionary": "anynorm.dictionaries",

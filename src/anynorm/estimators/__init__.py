@@ -6,6 +6,7 @@ and stores what comes back.
 
 from anynorm.estimators.budget_svc import BudgetSVC
 from anynorm.estimators.least_norm_svc import LeastNormSVC
+from anynorm.estimators.least_squares_svc import LeastSquaresSVC
 from anynorm.estimators.linear_svc import LinearSVC
 from anynorm.estimators.reweighted_any import Reweighted
 from anynorm.estimators.reweighted_svc import ReweightedSVC
@@ -19,6 +20,7 @@ __all__ = [
     "SVC",
     "BudgetSVC",
     "LeastNormSVC",
+    "LeastSquaresSVC",
     "LinearSVC",
     "Reweighted",
     "ReweightedSVC",

@@ -1,0 +1,255 @@
+"""The least squares SVM: squared slacks with equality constraints, a linear system.
+
+    minimise over f, b    1/2 ||f||^2 + C sum w_i xi_i^2,     y_i (f(x_i) + b) = 1 - xi_i
+
+has f = K beta with
+
+    [ K + diag(d)   1 ] [beta]   [y]
+    [     1'        0 ] [ b  ] = [0],      d_i = 1 / (2 C w_i)
+
+(Suykens, Vandewalle 1999; their gamma is 2C).  A Cholesky factor of H = K + diag(d) solves it for
+few rows, conjugate gradients with a low-rank preconditioner for many (`plane_gradients`).
+
+All classes against their rests share the matrix: they are columns of one right-hand side.
+
+Leaving row i out changes its score to (Cawley, Talbot 2004)
+
+    y_i - beta_i / (M^-1)_ii,       (M^-1)_ii = (H^-1)_ii - u_i^2 / sum(u),   H u = 1,
+
+M being the matrix above.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError
+
+from anynorm.certificate import certify, optimal_bias
+from anynorm.problem import Problem
+from anynorm.solution import Progress, Solution, Status
+from anynorm.solvers.kernel.half_matrix import Factor, HalfMatrix
+from anynorm.solvers.kernel.inverses import (
+    DenseInverse,
+    ExactInverse,
+    FactorInverse,
+    LowRankInverse,
+    SpectralInverse,
+)
+from anynorm.solvers.kernel.plane_gradients import OutOfTime, Run, System
+from anynorm.solvers.kernel.rows import KernelRows
+
+Array = NDArray[np.float64]
+Method = Literal["auto", "cholesky", "cg"]
+Report = Callable[[Progress], None]
+
+_SMALL = 1000  # rows up to which a factor is made at once
+_SPECTRAL = 2000  # rows up to which eigenvectors are affordable where a factor fails
+_RANK = 5.0  # the preconditioner's rank is this times the root of n
+_COST = 1 / 80  # a factor costs about n times this many steps of conjugate gradients
+
+
+class LeastSquaresFit(NamedTuple):
+    """Solutions of problems that share kernel, C and weights, and their left-out scores."""
+
+    solutions: list[Solution]
+    left_out: Array | None
+    """(n, number of problems): decision values of each row by the fit without it."""
+
+
+def solve_least_squares(
+    problem: Problem,
+    rows: KernelRows,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = 10_000,
+    deadline: float | None = None,
+    start: Array | None = None,
+    progress: Report | None = None,
+    method: Method = "auto",
+) -> Solution:
+    """Solve one problem; see `fit_least_squares`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.gram import Gram
+    >>> from anynorm.losses import get_loss
+    >>> from anynorm.problem import Problem
+    >>> from anynorm.solvers.kernel.least_squares import solve_least_squares
+    >>> from anynorm.solvers.kernel.rows import KernelRows
+    >>> gram, y = Gram.linear(np.array([[1.0], [-1.0]])), np.array([1.0, -1.0])
+    >>> problem = Problem(y=y, C=0.5, loss=get_loss("squared"), gram=gram)
+    >>> solve_least_squares(problem, KernelRows(gram, 1 << 20)).dual.round(3)
+    array([0.333, 0.333])
+    """
+    fit = fit_least_squares(
+        [problem],
+        rows,
+        tol=tol,
+        max_iter=max_iter,
+        deadline=deadline,
+        starts=[start],
+        progress=None if progress is None else lambda _, state: progress(state),
+        method=method,
+    )
+    return fit.solutions[0]
+
+
+def leave_one_out(problem: Problem, rows: KernelRows, *, deadline: float | None = None) -> Array:
+    """Return each row's decision value by the fit without that row, exactly, by one factor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.gram import Gram
+    >>> from anynorm.losses import get_loss
+    >>> from anynorm.problem import Problem
+    >>> from anynorm.solvers.kernel.least_squares import leave_one_out
+    >>> from anynorm.solvers.kernel.rows import KernelRows
+    >>> gram = Gram.linear(np.array([[0.0], [1.0], [2.0]]))
+    >>> problem = Problem(
+    ...     y=np.array([-1.0, 1.0, 1.0]), C=1e6, loss=get_loss("squared"), gram=gram
+    ... )
+    >>> leave_one_out(problem, KernelRows(gram, 1 << 20)).round(3)
+    array([1., 0., 3.])
+    """
+    fit = fit_least_squares([problem], rows, deadline=deadline, leave_out=True)
+    assert fit.left_out is not None
+    return fit.left_out[:, 0]
+
+
+def fit_least_squares(
+    problems: Sequence[Problem],
+    rows: KernelRows,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = 10_000,
+    deadline: float | None = None,
+    starts: Sequence[Array | None] | None = None,
+    progress: Callable[[int, Progress], None] | None = None,
+    method: Method = "auto",
+    leave_out: bool = False,
+) -> LeastSquaresFit:
+    """Solve problems that differ in y alone, with one matrix.
+
+    Parameters
+    ----------
+    problems : sequence of Problem
+        Squared slack, equality constraints, a free bias; the same kernel, C and weights.
+    rows : KernelRows
+        The kernel and the memory for its entries.
+    tol, max_iter, deadline, starts, progress
+        As for every solver, the last two with one entry or call per problem.
+    method : {"auto", "cholesky", "cg"}
+        "cholesky" needs memory for half of the matrix in float64, whatever the limit.  "auto" takes
+        a factor for up to 1000 rows; for more it starts conjugate gradients, and a factor where
+        these would take longer and it fits.
+    leave_out : bool
+        Whether to compute leave-one-out scores too; always by a factor.
+    """
+    if leave_out and method == "cg":
+        raise ValueError(
+            "leave-one-out scores come from a factor of the whole matrix, which the method 'cg' "
+            "does not make; use 'cholesky' or 'auto'"
+        )
+    system = System(problems, rows, deadline)
+    run = Run(system, tol, max_iter, progress, starts)
+    exact = _solve(run, method, leave_out)
+    left_out = _left_out(run, exact) if leave_out else None
+    return LeastSquaresFit(_solutions(run), left_out)
+
+
+def _solve(run: Run, method: Method, leave_out: bool) -> ExactInverse | None:
+    """Bring the run to its tolerance; returns the exact inverse where one was made."""
+    system = run.system
+    half, exact = None, None
+    try:
+        run.begin()
+        if not (leave_out or method == "cholesky" or (method == "auto" and system.n <= _SMALL)):
+            half = system.half(system.max_bytes)
+            optional = method == "auto" and half.complete
+            patience = _COST * system.n if optional else math.inf
+            if run.descend(_low_rank(system, half), half, patience) or not optional:
+                return None
+        for exact in _exact_inverses(system, half):
+            run.indefinite |= exact.indefinite
+            if run.refine(exact) or leave_out:
+                break
+    except OutOfTime:
+        run.stopped = Status.TIME_LIMIT
+        return None
+    return exact
+
+
+def _low_rank(system: System, half: HalfMatrix) -> LowRankInverse:
+    rank = min(math.ceil(_RANK * math.sqrt(system.n)), system.n // 4 + 1)
+    return LowRankInverse(half, system.scale, system.diagonal, rank)
+
+
+def _exact_inverses(system: System, half: HalfMatrix | None) -> Iterator[ExactInverse]:
+    """A factor; where that fails, or does not lead to the tolerance, what else can be tried."""
+    scale = system.scale
+    few = system.n <= _SPECTRAL
+    rounding = 10 * system.n * np.finfo(float).eps * float(system.diagonal.max(initial=0.0))
+    for extra in (0.0,) if few else (0.0, rounding):
+        half = system.half(math.inf) if half is None else half
+        try:
+            factor = Factor(half, 1.0 / scale**2 + extra, system.tick)
+        except LinAlgError:
+            half = None
+            continue
+        yield FactorInverse(factor, scale)
+        break
+    else:
+        if not few:
+            yield DenseInverse(system.half(0.0), scale)
+    if few:
+        yield SpectralInverse(system.half(0.0), scale, system.gram.psd)
+
+
+def _left_out(run: Run, exact: ExactInverse | None) -> Array:
+    """Decision values of each row by the fit without it; NaN where there was no time."""
+    system = run.system
+    out = np.full((system.problems[0].n_rows, len(system.problems)), np.nan)
+    if exact is None:
+        return out
+    solutions = _solutions(run)
+    u = system.scale * exact.apply(system.scale[:, None])[:, 0]
+    try:
+        own = exact.diagonal() - u**2 / u.sum()
+    except OutOfTime:
+        run.stopped = Status.TIME_LIMIT
+        return out
+    beta = system.scale[:, None] * (run.X + system.projected(exact)(run.R))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        out[system.kept_rows] = system.Y - beta / own[:, None]
+    absent = system.absent
+    if len(absent):  # rows of no weight are left out of every fit
+        for k, solution in enumerate(solutions):
+            weights = system.problems[k].y * solution.dual
+            out[absent, k] = system.gram.matvec(weights, absent) + solution.intercept
+    return out
+
+
+def _solutions(run: Run) -> list[Solution]:
+    """Solutions with their certificates, from the best points of the run."""
+    system = run.system
+    found = []
+    for k, problem in enumerate(system.problems):
+        beta, scores = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
+        beta[system.kept_rows], scores[system.kept_rows] = run.beta[:, k], run.scores[:, k]
+        if len(system.absent) and beta.any():
+            scores[system.absent] = system.gram.matvec(beta, system.absent)
+        a = problem.y * beta
+        b = optimal_bias(problem.loss, scores, problem.y, problem.C, problem.sample_weight)
+        certificate = certify(problem, a, b, a, tol=run.tol, stopped=run.stopped, scores=scores)
+        if run.indefinite:
+            certificate = replace(certificate, gap=math.nan, status=Status.UNCERTIFIED)
+        found.append(Solution(a, certificate, run.n_iter, coef=a, intercept=b))
+    return found
