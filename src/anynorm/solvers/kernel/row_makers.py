@@ -99,7 +99,8 @@ def _product_error(gram: Gram) -> float:
     """The relative error of entries that come from float32 products; inf where there are none."""
     if gram.name in ("precomputed", "callable"):
         return np.inf
-    terms = ROUNDING * (4.0 + np.sqrt(np.shape(gram.X)[1]))
+    assert gram.X is not None
+    terms = ROUNDING * (4.0 + np.sqrt(gram.X.shape[1]))
     if gram.name == "rbf":
         reach = float(row_norms_squared(_centred(gram)).max(initial=0.0))
         return 4.0 * gram.parameters["gamma"] * reach * terms + 4.0 * ROUNDING

@@ -37,7 +37,8 @@ _LOOK_EVERY = 5  # blocks between two looks at the gap
 _LEAP_EVERY, _LEAPS = 10, 5  # blocks between two leaps, and how many directions one combines
 _EARLY = 0.7  # of tol: the gap by float32 rows at which the exact one is computed
 _PROGRESS, _PATIENCE = 0.99, 2000  # looks at the gap without such progress
-_SINGULAR = 1e-12
+_SINGULAR = 1e-6
+_LEAP_UNTIL = 1e-5  # gap: later on leaps disturb more than they gain
 _ROUNDING = 1e-14
 
 
@@ -117,6 +118,7 @@ def minimise_box(
         if moved and search.n_blocks % _LOOK_EVERY:
             continue
         gap = watch.look(search)
+        search.leaping = gap > _LEAP_UNTIL
         # Without a move at exact scores there is nothing left to do.
         over = over or watch.stalled or (not moved and search.exact)
         if over or not moved or gap <= _EARLY * tol:
@@ -178,7 +180,7 @@ class _Search:
         self.scores, self.exact = np.zeros(rows.n), True
         if self.beta.any():
             self.scores = rows.exact_scores(self.beta)
-        self.leaps = _Leaps(self.beta, self.scores)
+        self.leaps, self.leaping = _Leaps(self.beta, self.scores), True
 
     def refresh(self) -> None:
         """K beta anew, in float64."""
@@ -188,7 +190,7 @@ class _Search:
 
     def next_block(self, most_steps: int) -> bool:
         """Choose a block and solve it; whether anything changed."""
-        if self.n_blocks % _LEAP_EVERY == 0:
+        if self.leaping and self.n_blocks % _LEAP_EVERY == 0:
             self._leap()
         box, block = self.box, self._choose()
         self.n_blocks += 1
@@ -305,8 +307,9 @@ class _Leaps:
         way = beta - self.beta
         if not way.any():
             return False
-        self.ways = [*self.ways, way][-_LEAPS:]
-        self.images = [*self.images, scores - self.scores][-_LEAPS:]
+        length = float(np.linalg.norm(way))  # of unit length, so that the small system is balanced
+        self.ways = [*self.ways, way / length][-_LEAPS:]
+        self.images = [*self.images, (scores - self.scores) / length][-_LEAPS:]
         self.start(beta, scores)
         return True
 
