@@ -1,0 +1,185 @@
+"""Cutting planes with curvature, for a slack norm of which only three methods are known.
+
+        maximise_a   sum(a) - 1/2 a'Qa,      Q = (y y') * K,   y'a = 0,   N*(a) <= C
+
+The ball is known by planes: ``v'a <= C`` for every v with N(v) <= 1, and the norm's `maximiser`
+gives the plane that a point violates most (Kelley 1960).  Each quadratic programme between the
+planes found so far gives the next point; scaled back into the ball it is a dual point, and its
+margins are a primal one.  Where N* is curved, planes alone would need far too many rounds, so the
+curvature of the planes in use, weighted by their multipliers, joins the objective around the last
+point: then the steps are those of sequential quadratic programming for smooth norms and those of
+cutting planes for polyhedral ones.  The curvature comes from differences of `maximiser`.
+
+Planes of a monotone norm bound e = |a|, of any other with inequality constraints some e >= a >= 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anynorm.norms import Norm
+from anynorm.problem import Problem
+from anynorm.solution import Solution
+from anynorm.solvers.kernel.plane_program import Answer, Link, Planes, solve_between_planes
+from anynorm.solvers.kernel.watch import Watch
+
+Array = NDArray[np.float64]
+
+_ROUNDS = 2000
+_MASTER = 0.02  # of the gap: how well a programme between planes is solved
+_VIOLATED = 1e-10
+_PIECES = 50
+_IN_USE = 1e-3
+_UNUSED_ROUNDS = 30
+_STEP = 1e-6
+_STALLED = 60
+
+
+def cut(problem: Problem, norm: Norm, Q: Array, watch: Watch, start: Array | None) -> Solution:
+    """Solve by cutting planes; `norm` has the sample weights in it."""
+    search = _Search(problem, norm, Q, start)
+    for _ in range(_ROUNDS):
+        answer = search.between_planes()
+        if watch.look(*search.point(answer)) or not watch.tick() or search.stalled():
+            break
+        search.learn(answer)
+    return watch.solution()
+
+
+class _Search:
+    """The planes, their curvature, and the best dual point."""
+
+    def __init__(self, problem: Problem, norm: Norm, Q: Array, start: Array | None) -> None:
+        self.problem, self.norm, self.Q = problem, norm, Q
+        self.y, self.C = problem.y, problem.C
+        n = len(self.y)
+        self.link = _link_of(problem.loss.signed, norm.monotone)
+        self.linked = self.link in ("above", "around")
+        reach = np.array([self.C * norm.value(row) for row in np.eye(n)])
+        self.absent = reach <= 0
+        self.upper = 1.01 * np.maximum(reach, 1e-9 * reach.max())
+        self.inside = self._inner_point()
+        share = 0.0 if problem.loss.signed else 0.5
+        self.a = share * self.inside
+        self.e = self.inside if self.linked else self.a
+        self.best, self.least = -np.inf, problem.zero_primal()
+        self.points: list[Array] = []
+        self.normals: list[Array] = []
+        self.curvatures: dict[int, Array] = {}
+        self.idle: list[int] = []
+        self.around, self.curvature = self.e, np.zeros((n, n))
+        self.gaps: list[float] = []
+        self._add(self.inside)
+        if start is not None and np.any(start):
+            self._add(start if self.link == "tied" else np.abs(start))
+
+    def _inner_point(self) -> Array:
+        """A point of both classes, of equal sums, halfway to the ball and within the box."""
+        positive = self.y > 0
+        weight = np.where(self.absent, 0.0, 1.0)
+        top = self.upper * weight
+        point = np.where(positive, top / top[positive].sum(), top / top[~positive].sum())
+        point = 0.5 * self.C * point / self.norm.dual_value(point)
+        return np.minimum(point, 0.5 * self.upper)
+
+    def between_planes(self) -> Answer:
+        """The minimiser between the planes, from a point well inside."""
+        inner = 0.0 if self.problem.loss.signed else 0.2 * self.inside
+        a = 0.6 * self.a + inner
+        e = 0.6 * self.e + 0.35 * self.inside if self.linked else a
+        planes = Planes(np.array(self.normals), self.C, self.upper, self.curvature, self.around)
+        gap = max(self.least - max(self.best, 0.0), 1e-13 * self.problem.zero_primal())
+        return solve_between_planes(self.Q, self.y, planes, self.link, (a, e), _MASTER * gap)
+
+    def point(self, answer: Answer) -> tuple[Array, float, float, float]:
+        """The answer brought into the ball: (a, bias, primal, dual)."""
+        e = np.where(self.absent, 0.0, answer.e)
+        size = self.norm.dual_value(e)
+        scale = min(1.0, self.C / size) if size > 0 else 1.0
+        a, e = scale * np.where(self.absent, 0.0, answer.a), scale * e
+        pulled = self.Q @ a
+        square = float(a @ pulled)
+        r = 1.0 - pulled - self.y * answer.bias
+        if self.link == "above":
+            r = np.maximum(np.maximum(r, answer.slacks), 0.0)
+        elif not self.problem.loss.signed:
+            r = np.maximum(r, 0.0)
+        primal = 0.5 * square + self.C * self.norm.value(r)
+        dual = float(a.sum()) - 0.5 * square
+        if dual > self.best:
+            self.best, self.a, self.e = dual, a, e
+        self.least = min(self.least, primal)
+        self.around = e
+        return a, answer.bias, primal, dual
+
+    def stalled(self) -> bool:
+        """Whether neither value has improved for long: rounding seems to allow no more."""
+        self.gaps.append(self.least - self.best)
+        recent = self.gaps[-_STALLED:]
+        return len(recent) == _STALLED and recent[-1] >= recent[0]
+
+    def learn(self, answer: Answer) -> None:
+        """Drop planes long out of use, add those that the answer violates, and their curvature."""
+        weights = answer.weights / max(float(answer.weights.max()), 1e-300)
+        self.idle = [0 if w > _IN_USE else i + 1 for w, i in zip(weights, self.idle, strict=True)]
+        self.curvature = np.zeros_like(self.Q)
+        for k in np.flatnonzero(weights > _IN_USE).tolist():
+            if k not in self.curvatures:
+                self.curvatures[k] = _differences(self.norm, self.points[k], self.normals[k])
+            self.curvature += answer.weights[k] * self.curvatures[k]
+        self._forget()
+        self._add(np.where(self.absent, 0.0, answer.e))
+
+    def _forget(self) -> None:
+        kept = [k for k, rounds in enumerate(self.idle) if rounds <= _UNUSED_ROUNDS]
+        if len(kept) < len(self.idle):
+            self.points = [self.points[k] for k in kept]
+            self.normals = [self.normals[k] for k in kept]
+            self.curvatures = {
+                new: self.curvatures[k] for new, k in enumerate(kept) if k in self.curvatures
+            }
+            self.idle = [self.idle[k] for k in kept]
+
+    def _add(self, e: Array) -> None:
+        """The plane at e, and those of its pieces: norms that are sums have many at once."""
+        rest = e.copy()
+        for piece in range(_PIECES):
+            if not rest.any():
+                return
+            v = np.asarray(self.norm.maximiser(rest), dtype=np.float64)
+            if piece and not v @ e > self.C * (1 + _VIOLATED):
+                return
+            self.normals.append(v)
+            self.points.append(rest.copy())
+            self.idle.append(0)
+            rest[v != 0] = 0.0
+
+
+def _link_of(signed: bool, monotone: bool) -> Link:
+    if monotone:
+        return "around" if signed else "positive"
+    return "tied" if signed else "above"
+
+
+def _differences(norm: Norm, a: Array, v: Array) -> Array:
+    """The derivative of the maximiser at a, symmetric and positive semidefinite.
+
+    Of the differences to both sides the smaller counts: at a kink one of them is no curvature.
+    """
+    step = _STEP * float(np.abs(a).max(initial=0.0))
+    out = np.zeros((len(a), len(a)))
+    if step == 0.0:
+        return out
+    for i in range(len(a)):
+        moved = a.copy()
+        moved[i] = a[i] + step
+        up = np.asarray(norm.maximiser(moved)) - v
+        if not up.any():
+            continue
+        moved[i] = a[i] - step
+        down = v - np.asarray(norm.maximiser(moved))
+        out[i] = up if np.abs(up).sum() < np.abs(down).sum() else down
+    spectrum, basis = np.linalg.eigh((out + out.T) / (2 * step))
+    used = spectrum > 1e-12 * max(float(spectrum[-1]), 0.0)
+    return np.asarray((basis[:, used] * spectrum[used]) @ basis[:, used].T)
