@@ -7,15 +7,17 @@
 #   make bench-linear  LinearSVC against its peers at equal certified accuracy (ten minutes)
 #   make bench-walk    the walk to the 1-norm against liblinear and against one fit (three minutes)
 #   make bench-sparse  the 1-norm SVM, paths and single fits, against LP solvers and liblinear (fifteen minutes)
+#   make bench-kernel  SVC, BudgetSVC, LeastNormSVC and LeastSquaresSVC against libsvm and scipy (fifteen minutes)
 #   make papers-walk   the walk paper's table and figures; does what is not recorded yet (hours from nothing)
 #   make papers-path   the 1-norm SVM paper's tables and figures, likewise (half an hour from nothing)
+#   make papers-kernel the Least 1-norm and the budget paper's tables and figures, likewise (an hour from nothing)
 #   make clean         remove everything that the targets above made
 #
 # make PYTHON=/path/to/python3.12 demo    uses that interpreter for a new environment
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint docs bench-linear bench-walk bench-sparse papers-walk papers-path clean
+.PHONY: help demo test lint docs bench-linear bench-walk bench-sparse bench-kernel papers-walk papers-path papers-kernel clean
 
 BIN := .venv/bin
 ROOT := $(CURDIR)
@@ -69,6 +71,11 @@ bench-sparse:
 	$(BIN)/python -m benchmarks.sparse $(ARGS)
 	@$(BIN)/python -m benchmarks.report
 
+bench-kernel:
+	@sh tools/environment.sh bench
+	$(BIN)/python -m benchmarks.kernel $(ARGS)
+	@$(BIN)/python -m benchmarks.report
+
 papers-walk:
 	@sh tools/environment.sh test
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers.walk $(ARGS)
@@ -76,6 +83,10 @@ papers-walk:
 papers-path:
 	@sh tools/environment.sh test
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers.path $(ARGS)
+
+papers-kernel:
+	@sh tools/environment.sh test
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers.kernel $(ARGS)
 
 clean:
 	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/api/generated demo.png

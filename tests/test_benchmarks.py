@@ -250,3 +250,32 @@ def test_kernel_peer_counts_at_its_fastest_cache():
     nothing, note = kernel.peer_time([], 1e-4, 60.0)
     assert nothing["cpu"] == 60.0
     assert "at least" in note
+
+
+@pytest.mark.parametrize("name", ["SVC, curved 300", "BudgetSVC", "LeastNormSVC"])
+def test_kernel_row_compares_at_one_certified_gap(name):
+    [row] = kernel.main(["--quick", "--repeats", "1", "--only", name])
+    mine, theirs = list(row.details.values())
+    assert max(mine["gap"], mine["certified_gap"], theirs["gap"]) <= 1e-4
+    assert abs(mine["accuracy"] - theirs["accuracy"]) <= 0.02
+    assert row.ratio == theirs["cpu"] / mine["cpu"]
+    if name == "BudgetSVC":
+        assert mine["filled"] == pytest.approx(1, abs=1e-6)
+
+
+def test_least_squares_rows_have_leave_one_out_beside():
+    rows = kernel.main(["--quick", "--repeats", "1", "--only", "LS-SVM"])
+    plain, left_out, iterative = (row.details["ours"] for row in rows)
+    assert max(plain["gap"], left_out["gap"]) <= 1e-9
+    assert iterative["gap"] <= 1e-6
+    assert 0.5 < left_out["leave_one_out"] < 1
+
+
+def test_prediction_and_memory_rows_measure_the_same_model():
+    wide, narrow = kernel.main(["--quick", "--repeats", "1", "--only", "predict"])
+    for row, accuracy in ((wide, 1e-7), (narrow, 1e-4)):
+        assert {side["n_support"] for side in row.details.values()} == {200}
+        assert float(row.note.split("by ")[1].split()[0]) <= accuracy
+    [row] = kernel.main(["--quick", "--only", "memory"])
+    used = row.details
+    assert row.ratio == (used["data"] + used["fit"]) / (used["data"] + used["limit"])
