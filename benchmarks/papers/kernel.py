@@ -37,7 +37,7 @@ PARTS = ("choice", "table2", "outliers", "budget", "strict")
 
 IDA_SETS = ("ida_titanic", "ida_heart", "ida_breast_cancer", "ida_german")
 METHODS = ("LS", "Least 1-norm")
-CS, SIGMAS = np.logspace(0, 2, 5), np.logspace(0, 4, 9)
+CS, SIGMAS = np.logspace(0, 2, 5).tolist(), np.logspace(0, 4, 9).tolist()
 N_FOLDS, N_TIMES = 10, 10
 N_DRAWS = 100
 
@@ -95,7 +95,15 @@ def cross_validated(
     return wrong / (n_times * len(y))
 
 
-def choice(store: Store, names: Sequence[str], grid: "Grid") -> Iterator[str]:
+class Grid(NamedTuple):
+    """What the cross-validation tries, and how often it is repeated."""
+
+    Cs: Sequence[float]
+    sigmas: Sequence[float]
+    n_times: int
+
+
+def choice(store: Store, names: Sequence[str], grid: Grid) -> Iterator[str]:
     """Choose C and sigma for each set and method, over the whole set as the paper does."""
     for name in names:
         loaded = load(name, "none")
@@ -108,9 +116,9 @@ def choice(store: Store, names: Sequence[str], grid: "Grid") -> Iterator[str]:
                 continue
             start = time.monotonic()
             errors = cross_validated(method, X, y, grid.Cs, grid.sigmas, grid.n_times)
-            row, column = np.unravel_index(errors.argmin(), errors.shape)
+            row, column = divmod(int(errors.argmin()), len(grid.sigmas))
             value = {
-                "C": float(grid.Cs[row]), "sigma": float(grid.sigmas[column]),
+                "C": grid.Cs[row], "sigma": grid.sigmas[column],
                 "errors": errors.round(5).tolist(),
             }  # fmt: skip
             store.add("choice", key, value)
@@ -119,14 +127,6 @@ def choice(store: Store, names: Sequence[str], grid: "Grid") -> Iterator[str]:
                 f"choice  {key}: C {value['C']:g}, sigma {value['sigma']:g}, "
                 f"error {100 * errors.min():.1f} %  ({took:.0f} s)"
             )
-
-
-class Grid(NamedTuple):
-    """What the cross-validation tries, and how often it is repeated."""
-
-    Cs: Sequence[float]
-    sigmas: Sequence[float]
-    n_times: int
 
 
 def table2(store: Store, names: Sequence[str], repeats: int) -> Iterator[str]:

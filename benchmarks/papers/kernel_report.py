@@ -175,7 +175,7 @@ def _headline(results: Mapping[str, Any], slack: str) -> dict[str, str]:
 
 
 def _cell(errors: np.ndarray, sizes: Sequence[int]) -> str:
-    row, column = np.unravel_index(errors.argmin(), errors.shape)
+    row, column = divmod(int(errors.argmin()), errors.shape[1])
     return f"{100 * errors.min():.2f} % (B = {sizes[row]}, s = {sizes[column]})"
 
 
