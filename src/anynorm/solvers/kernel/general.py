@@ -3,7 +3,7 @@
         minimise_{f, b, xi}   1/2 ||f||^2 + C N(xi)
 
     norm                        method
-    Lp(p)                       the barrier of its dual ball, which any p has (`barrier.py`)
+    Lp(p), L2                   the barrier of its dual ball, which any p has (`barrier.py`)
     Mahalanobis(M)              the barrier of an ellipsoid (`dual_balls.py`)
     any other (a user's own)    cutting planes from the norm's maximiser (`cutting_planes.py`)
 
@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from anynorm.norms import Lp, Mahalanobis, Norm
+from anynorm.norms import L2, Lp, Mahalanobis, Norm
 from anynorm.norms.base import Weighted
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution
@@ -79,7 +79,7 @@ def solve_general(
         kept = np.asarray(norm.weights) > 0
     if len(np.unique(problem.y[kept])) < 2:
         return watch.solution()
-    if isinstance(norm, Lp | Mahalanobis):
+    if isinstance(norm, L2 | Lp | Mahalanobis):
         return _follow(problem, rows, norm, kept, watch)
     return cut(problem, norm, _signed_kernel(rows, problem.y), watch, start)
 
@@ -131,9 +131,9 @@ def _values(problem: Problem, a: Array, scores: Array, bias: float) -> tuple[flo
 
 def _barrier_of(problem: Problem, norm: Norm, y: Array, kept: NDArray[np.bool_]) -> Barrier:
     C, signed = problem.C, problem.loss.signed
-    if isinstance(norm, Lp):
+    if isinstance(norm, L2 | Lp):
         w = np.ones(len(y)) if norm.weights is None else np.asarray(norm.weights)[kept]
-        return PowerBall(norm.p, C * w, w, y, signed)
+        return PowerBall(getattr(norm, "p", 2.0), C * w, w, y, signed)
     assert isinstance(norm, Mahalanobis)
     M = norm.factor @ norm.factor.T
     if signed:
