@@ -24,10 +24,11 @@ from anynorm.norms.base import Weighted
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
 from anynorm.solvers.kernel.rows import KernelRows
-from anynorm.solvers.kernel.smo import Box, BoxResult, Values, minimise_box
+from anynorm.solvers.kernel.smo import Box, BoxResult, Matters, Values, minimise_box
 
 Array = NDArray[np.float64]
 
+_CLOSE = 0.02  # to 1: margins that the choice of the bias may still move
 BOX_SLACKS = (L1, SquaredL2, TopK, LInf)
 
 
@@ -45,7 +46,8 @@ def solve_box(
     found = minimise_box(
         rows, box_of(problem), values=values_of(problem), tol=tol,
         zero_primal=problem.zero_primal(), max_iter=max_iter, deadline=deadline,
-        start=None if start is None else problem.y * start, progress=progress,
+        start=None if start is None else problem.y * start, matters=matters_of(problem),
+        progress=progress,
     )  # fmt: skip
     return certified(problem, found, tol)
 
@@ -101,6 +103,18 @@ def bounded(y: Array, upper: Array, budget: float, diagonal: Array | None, signe
         np.concatenate([ones, -ones]), np.concatenate([rows, rows]), np.concatenate([zero, zero]),
         np.concatenate([upper, upper]), np.concatenate([y, -y]), diagonal, budget,
     )  # fmt: skip
+
+
+def matters_of(problem: Problem) -> Matters | None:
+    """Rows with margins well above 1 cost nothing, where the constraints are inequalities."""
+    if problem.loss.signed:
+        return None
+    y = problem.y
+
+    def matters(scores: Array, intercept: float, error: float) -> NDArray[np.bool_]:
+        return y * (scores + intercept) < 1.0 + _CLOSE + error
+
+    return matters
 
 
 def values_of(problem: Problem) -> Values:

@@ -28,6 +28,7 @@ from anynorm.solvers.kernel.smo_kernels import largest, pulls, rises_and_falls, 
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+Matters = Callable[[Array, float, float], NDArray[np.bool_]]
 Values = Callable[[Array, Array, float], tuple[float, float]]
 
 _BLOCK = 256
@@ -40,6 +41,8 @@ _PROGRESS, _PATIENCE = 0.99, 2000  # looks at the gap without such progress
 _SINGULAR = 1e-6
 _LEAP_UNTIL = 1e-5  # gap: later on leaps disturb more than they gain
 _ROUNDING = 1e-14
+_SAFETY = 10.0  # times the likely error of a row's entries
+_MOST_NEEDED = 0.9
 
 
 class Box(NamedTuple):
@@ -78,6 +81,7 @@ def minimise_box(
     max_iter: int,
     deadline: float | None = None,
     start: Array | None = None,
+    matters: Matters | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> BoxResult:
     """Minimise over the box until the relative gap of `values` is at most `tol`.
@@ -101,6 +105,9 @@ def minimise_box(
         `time.monotonic()` value at which to stop.
     start : ndarray of shape (n,), optional
         A beta to start from; it is brought into the bounds.
+    matters : callable, optional
+        ``matters(scores, intercept, error)`` says which rows' scores have a part in the values
+        where all scores may be wrong by `error`; the others need not be computed in float64.
     progress : callable, optional
         Called at every look at the gap.
 
@@ -109,7 +116,7 @@ def minimise_box(
     BoxResult
         With scores in float64.
     """
-    search = _Search(rows, box, start)
+    search = _Search(rows, box, start, matters)
     watch = _Watch(values, zero_primal, progress)
     while True:
         late = deadline is not None and time.monotonic() >= deadline
@@ -164,8 +171,10 @@ class _Watch:
 class _Search:
     """Where the search is: the variables, beta and K beta."""
 
-    def __init__(self, rows: KernelRows, box: Box, start: Array | None) -> None:
-        self.rows, self.box = rows, box
+    def __init__(
+        self, rows: KernelRows, box: Box, start: Array | None, matters: Matters | None
+    ) -> None:
+        self.rows, self.box, self.matters = rows, box, matters
         self.diagonal = np.empty(0) if box.diagonal is None else box.diagonal
         self.n_steps = self.n_blocks = 0
         m = len(box.sign)
@@ -183,10 +192,19 @@ class _Search:
         self.leaps, self.leaping = _Leaps(self.beta, self.scores), True
 
     def refresh(self) -> None:
-        """K beta anew, in float64."""
-        if not self.exact:
-            self.scores, self.exact = self.rows.exact_scores(self.beta), True
-            self.leaps = _Leaps(self.beta, self.scores)
+        """K beta anew, in float64, wherever it matters."""
+        if self.exact:
+            return
+        needed = np.ones(self.rows.n, dtype=bool)
+        if self.matters is not None:
+            error = _SAFETY * self.rows.entry_error * float(np.abs(self.beta).sum())
+            needed = self.matters(self.scores, self.intercept(), error)
+        if needed.mean() > _MOST_NEEDED:
+            self.scores = self.rows.exact_scores(self.beta)
+        else:
+            self.scores[needed] = self.rows.exact_scores(self.beta, np.flatnonzero(needed))
+        self.exact = True
+        self.leaps = _Leaps(self.beta, self.scores)
 
     def next_block(self, most_steps: int) -> bool:
         """Choose a block and solve it; whether anything changed."""
