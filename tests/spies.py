@@ -10,6 +10,9 @@ import pytest
 _SOLVERS = {
     "LinearSVC": ("anynorm.solvers.linear", "solve_linear"),
     "SparseSVC": ("anynorm.solvers.one_norm", "solve_one_norm"),
+    "SVC": ("anynorm.solvers.kernel", "solve_kernel"),
+    "BudgetSVC": ("anynorm.solvers.kernel", "solve_kernel"),
+    "LeastNormSVC": ("anynorm.solvers.kernel", "solve_kernel"),
 }
 
 

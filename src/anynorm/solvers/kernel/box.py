@@ -23,6 +23,7 @@ from anynorm.norms import L1, LInf, SquaredL2, TopK
 from anynorm.norms.base import Weighted
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
+from anynorm.solvers.kernel.polish import polished
 from anynorm.solvers.kernel.rows import KernelRows
 from anynorm.solvers.kernel.smo import Box, BoxResult, Matters, Values, minimise_box
 
@@ -43,13 +44,14 @@ def solve_box(
     progress: Callable[[Progress], None] | None,
 ) -> Solution:
     """Solve a problem whose slack is one of `BOX_SLACKS`; see `solve_kernel`."""
+    box = box_of(problem)
     found = minimise_box(
-        rows, box_of(problem), values=values_of(problem), tol=tol,
+        rows, box, values=values_of(problem), tol=tol,
         zero_primal=problem.zero_primal(), max_iter=max_iter, deadline=deadline,
         start=None if start is None else problem.y * start, matters=matters_of(problem),
         progress=progress,
     )  # fmt: skip
-    return certified(problem, found, tol)
+    return certified(problem, polished(rows.gram, box, found), tol)
 
 
 def certified(problem: Problem, found: BoxResult, tol: float) -> Solution:
