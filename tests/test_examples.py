@@ -36,6 +36,20 @@ def test_the_dictionaries_need_fewer_functions_than_a_kernel_svm(capsys):
     assert len(capsys.readouterr().out.splitlines()) == 1 + len(found)
 
 
+def test_calibrated_probabilities_are_near_the_true_ones(capsys):
+    example = load("calibrated_probabilities.py")
+    found = example["compare"]()
+    least, least_loss, _ = found["the true probabilities"]
+    for name in ("SVC", "LeastNormSVC"):
+        raw = found[f"{name}, logistic of the score"]
+        brier, loss, distance = found[f"{name}, sigmoid"]
+        assert least < brier < min(raw[0], 1.2 * least)
+        assert least_loss < loss < min(raw[1], 1.2 * least_loss)
+        assert distance < 0.11 < raw[2]
+    example["show"](found)
+    assert len(capsys.readouterr().out.splitlines()) == 1 + len(found)
+
+
 @pytest.mark.parametrize("script", sorted(FOLDER.glob("*.py")), ids=lambda path: path.name)
 def test_every_example_is_tested_here(script):
     assert f'"{script.name}"' in pathlib.Path(__file__).read_text()

@@ -81,7 +81,8 @@ def test_strict_keeps_the_largest_and_fits_them_again(budget, slack):
     again = SVC(2.0, slack=norm, gamma=GAMMA, tol=1e-6).fit(X[kept], Y[kept])
     assert model.certificate_.primal == pytest.approx(again.certificate_.primal, rel=1e-5)
     assert model.certificate_.gap <= 1e-6
-    np.testing.assert_allclose(model.decision_function(X), again.decision_function(X), atol=1e-2)
+    ours, same = model.decision_function(X), again.decision_function(X)
+    np.testing.assert_allclose(ours, same, atol=1e-2 * np.abs(same).max())
 
 
 def test_strict_changes_nothing_where_the_budget_is_kept_anyway():
