@@ -287,7 +287,7 @@ def _logistic_scale(
             slope = -float(a @ logits) - t * curvature
         low, high = (t, high) if slope > 0 else (low, t)
         bend = float(a @ (1.0 / (t * np.maximum(1.0 - filled, 1e-300)))) + curvature
-        step = t + slope / bend
+        step = t + slope / bend if bend > 0 else np.inf
         step = step if low < step < high else low + (high - low) / 2
         if abs(step - t) <= 1e-12 * t:
             return step

@@ -76,20 +76,24 @@ def descend_dual(
     run = _Run(features, y, box, precision, state, seed)
     goal = tol
     gaps: list[float] = []
+    tiny = np.finfo(float).tiny
     while state.epochs < max_epochs and time.monotonic() < deadline:
-        gap = run.epoch() / max(abs(run.dual_value()), np.finfo(float).tiny)
+        gap = run.epoch() / max(abs(run.dual_value()), tiny)
         gaps.append(gap)
         run.recentre()
         if gap <= goal:
             if check(state):
                 return True
             # Either examples were dropped too early, or the gap seen on the way flattered.
-            goal = 0.3 * gap
+            goal = max(0.3 * gap, tiny)
             run.wake_all()
-        if len(gaps) % _WINDOW == 0:
+        if gap == 0.0:
+            if len(gaps) > 1 and gaps[-2] == 0.0:
+                return False  # nothing moves any more, with all examples awake
+        elif len(gaps) % _WINDOW == 0:
             if run.settled() and finish(state):
                 return True
-            left = run.passes_left(gap / goal, gap / gaps[-_WINDOW])
+            left = run.passes_left(gap / goal, gap / max(gaps[-_WINDOW], tiny))
             if not patient and run.passes > _FAIR_PASSES and left > _MOST_PASSES:
                 return False
     return False

@@ -66,7 +66,7 @@ def solve_linear_programme(
         if run.done() or run.spent():
             break
         run.attempt(attempt)
-    return run.solution
+    return run.finished()
 
 
 class _Run:
@@ -240,13 +240,16 @@ class _Run:
         scores = problem.scores(coef)
         if problem.free_bias:
             bias = optimal_bias(problem.loss, scores, problem.y, problem.C, problem.sample_weight)
-        late = time.monotonic() >= self.deadline
-        certificate = certify(
-            problem, coef, bias, problem.C * dual, tol=self.tol, scores=scores,
-            stopped=Status.TIME_LIMIT if late else Status.MAX_ITER,
-        )  # fmt: skip
+        certificate = certify(problem, coef, bias, problem.C * dual, tol=self.tol, scores=scores)
         n_iter = max(1, -(-self.n_pivots // PIVOTS_PER_ITERATION))
         return Solution(problem.C * dual, certificate, n_iter, coef, float(bias))
+
+    def finished(self) -> Solution:
+        """The best point, with the reason why there is no better one."""
+        late, certificate = time.monotonic() >= self.deadline, self.solution.certificate
+        if self.done() or not late:
+            return self.solution
+        return replace(self.solution, certificate=replace(certificate, status=Status.TIME_LIMIT))
 
     def spent(self) -> bool:
         """Whether time or pivots have run out."""
