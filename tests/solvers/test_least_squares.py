@@ -141,7 +141,11 @@ def test_classes_share_the_matrix_and_get_their_own_solutions(method, monkeypatc
     gram = Gram.rbf(X)
     problems = [make(gram, np.where(labels == k, 1.0, -1.0), 1.0, w) for k in range(4)]
     made = []
-    monkeypatch.setattr(least_squares, "Factor", lambda *parts: made.append(1) or Factor(*parts))
+    monkeypatch.setattr(
+        least_squares,
+        "Factor",
+        lambda *parts, **options: made.append(1) or Factor(*parts, **options),
+    )
     fit = fit_least_squares(problems, rows_of(gram), tol=1e-10, method=method)
     assert len(made) == (0 if method == "cg" else 1)
     for problem, solution in zip(problems, fit.solutions, strict=True):
@@ -269,7 +273,7 @@ def test_any_part_of_the_matrix_in_memory_gives_the_same_solution(share):
 
 
 def test_gradients_give_way_to_a_factor_where_they_are_slow():
-    X, y, _ = noisy(1200, p=12)
+    X, y, _ = noisy(1600, p=12)
     gram = Gram.rbf(X)
     problem = make(gram, y, 1e4)
     auto = solve_least_squares(problem, rows_of(gram), tol=1e-6)

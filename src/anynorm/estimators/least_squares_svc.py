@@ -52,7 +52,7 @@ class LeastSquaresSVC(KernelClassifier):
         How the system is solved: "cholesky" by a factor, in ``4 * n**2`` bytes whatever
         `cache_size` is, to the last digits; "cg" by preconditioned conjugate gradients, to `tol`,
         with as many kernel values kept as `cache_size` allows.  "auto" takes a factor for up to
-        1000 rows or where leave-one-out scores are asked for; for more rows it begins with
+        1500 rows or where leave-one-out scores are asked for; for more rows it begins with
         conjugate gradients, and changes to a factor where that is faster and there is memory.
     leave_one_out : bool, default=False
         Whether to compute the leave-one-out scores, for about the price of a second factor.

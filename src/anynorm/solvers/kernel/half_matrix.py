@@ -132,16 +132,18 @@ def fits_in_full(n: int, max_bytes: float) -> bool:
 
 
 class Factor:
-    """The Cholesky factor of ``K + diag(d)``, made in the memory of K.
+    """The Cholesky factor of ``K + diag(d)``.
 
     Parameters
     ----------
     half : HalfMatrix
-        A complete one in float64; it is used up.
+        A complete one in float64.
     diagonal : ndarray of shape (n,)
         d.
     tick : callable
         Called between pieces of work; it may raise.
+    keep : bool
+        Whether to leave the matrix as it is; otherwise its memory is used, and it is gone.
 
     Raises
     ------
@@ -149,11 +151,15 @@ class Factor:
         Where the matrix is not positive definite, as far as rounding can tell.
     """
 
-    def __init__(self, half: HalfMatrix, diagonal: Array, tick: Callable[[], None]) -> None:
+    def __init__(
+        self, half: HalfMatrix, diagonal: Array, tick: Callable[[], None], *, keep: bool = False
+    ) -> None:
         assert half.complete
         self.n, self.starts, self._tick = half.n, half.starts, tick
-        self._panels: list[Array] = [panel for panel in half.panels if panel is not None]
-        half.panels.clear()
+        panels = [panel for panel in half.panels if panel is not None]
+        self._panels: list[Array] = [panel.copy() for panel in panels] if keep else panels
+        if not keep:
+            half.panels.clear()
         for k, panel in enumerate(self._panels):
             width, start = panel.shape[1], self.starts[k]
             panel[np.arange(width), np.arange(width)] += diagonal[start : start + width]

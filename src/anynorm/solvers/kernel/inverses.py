@@ -11,6 +11,7 @@ With H = K + diag(d) = S^-1 A S^-1 the exact ones also know the diagonal of H^-1
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
@@ -107,25 +108,47 @@ class DenseInverse:
 
 
 class LowRankInverse:
-    """``(I + L L')^-1`` by the left singular vectors U of L: ``I - U diag(s/(1+s)) U'``."""
+    """``(I + L L')^-1`` by the left singular vectors U of L: ``I - U diag(s/(1+s)) U'``.
+
+    Attributes
+    ----------
+    tail : float
+        The mean of the diagonal of ``S K S - L L'``.
+    n_bytes : int
+        The memory of U.
+    """
 
     indefinite = False
 
     def __init__(self, half: HalfMatrix, scale: Array, diagonal: Array, rank: int) -> None:
-        L = _partial_factor(half, scale, scale**2 * diagonal, rank)
+        L, self.tail = _partial_factor(half, scale, scale**2 * diagonal, rank)
         values, vectors = np.linalg.eigh(L.T @ L)
         used = values > 1e-12 * values.max(initial=0.0)
         values, vectors = values[used], vectors[:, used]
         self._basis = L @ (vectors / np.sqrt(values))
+        self.n_bytes = self._basis.nbytes
         self._removed = (values / (1.0 + values))[:, None]
+
+    def steps(self, tol: float) -> float:
+        """About how many steps of conjugate gradients bring the gap to tol.
+
+        The bound of Chebyshev polynomials for eigenvalues from 1 to 1 + 2 tail: those of the rest
+        lie around their mean, the tail.
+        """
+        return 0.5 * math.log(4.0 / min(tol, 1.0)) * math.sqrt(1.0 + 2.0 * self.tail)
 
     def apply(self, R: Array) -> Array:
         """Return ``(I + L L')^-1 R``."""
         return R - self._basis @ (self._removed * (self._basis.T @ R))
 
 
-def _partial_factor(half: HalfMatrix, scale: Array, diagonal: Array, rank: int) -> Array:
-    """L with S K S ~ L L', by blocks of columns drawn by what is left of the diagonal."""
+def _partial_factor(
+    half: HalfMatrix, scale: Array, diagonal: Array, rank: int
+) -> tuple[Array, float]:
+    """L with S K S ~ L L', by blocks of columns drawn by what is left of the diagonal.
+
+    Returns the mean of that with it.
+    """
     generator = np.random.default_rng(0)
     L = np.zeros((half.n, rank))
     left, count = np.maximum(diagonal, 0.0), 0
@@ -146,4 +169,4 @@ def _partial_factor(half: HalfMatrix, scale: Array, diagonal: Array, rank: int) 
         left = left - np.einsum("ij,ij->i", new, new)
         left[index] = 0.0
         left[left <= smallest] = 0.0
-    return L[:, :count]
+    return L[:, :count], float(left.mean())

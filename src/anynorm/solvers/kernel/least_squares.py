@@ -33,7 +33,7 @@ from scipy.linalg import LinAlgError
 from anynorm.certificate import certify, optimal_bias
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
-from anynorm.solvers.kernel.half_matrix import Factor, HalfMatrix
+from anynorm.solvers.kernel.half_matrix import Factor, HalfMatrix, fits_in_full
 from anynorm.solvers.kernel.inverses import (
     DenseInverse,
     ExactInverse,
@@ -48,7 +48,7 @@ Array = NDArray[np.float64]
 Method = Literal["auto", "cholesky", "cg"]
 Report = Callable[[Progress], None]
 
-_SMALL = 1000  # rows up to which a factor is made at once
+_SMALL = 1500  # rows up to which a factor is made at once
 _SPECTRAL = 2000  # rows up to which eigenvectors are affordable where a factor fails
 _RANK = 5.0  # the preconditioner's rank is this times the root of n
 _COST = 1 / 80  # a factor costs about n times this many steps of conjugate gradients
@@ -148,7 +148,7 @@ def fit_least_squares(
         As for every solver, the last two with one entry or call per problem.
     method : {"auto", "cholesky", "cg"}
         "cholesky" needs memory for half of the matrix in float64, whatever the limit.  "auto" takes
-        a factor for up to 1000 rows; for more it starts conjugate gradients, and a factor where
+        a factor for up to 1500 rows; for more it starts conjugate gradients, and a factor where
         these would take longer and it fits.
     leave_out : bool
         Whether to compute leave-one-out scores too; always by a factor.
@@ -172,14 +172,18 @@ def _solve(run: Run, method: Method, leave_out: bool) -> ExactInverse | None:
     try:
         run.begin()
         if not (leave_out or method == "cholesky" or (method == "auto" and system.n <= _SMALL)):
-            half = system.half(system.max_bytes)
-            optional = method == "auto" and half.complete
+            inverse = _low_rank(system)
+            fits = fits_in_full(system.n, system.max_bytes)
+            optional = method == "auto" and fits
             patience = _COST * system.n if optional else math.inf
-            if run.descend(_low_rank(system, half), half, patience) or not optional:
-                return None
-        for exact in _exact_inverses(system, half):
+            if inverse.steps(run.tol) <= patience:
+                half = system.half(system.max_bytes - (0 if fits else inverse.n_bytes))
+                if run.descend(inverse, half, patience) or not optional:
+                    return None
+        spare = system.half(math.inf) if system.n <= _SMALL else None
+        for exact in _exact_inverses(system, half, spare):
             run.indefinite |= exact.indefinite
-            if run.refine(exact) or leave_out:
+            if run.refine(exact, spare) or leave_out:
                 break
     except OutOfTime:
         run.stopped = Status.TIME_LIMIT
@@ -187,20 +191,25 @@ def _solve(run: Run, method: Method, leave_out: bool) -> ExactInverse | None:
     return exact
 
 
-def _low_rank(system: System, half: HalfMatrix) -> LowRankInverse:
+def _low_rank(system: System) -> LowRankInverse:
     rank = min(math.ceil(_RANK * math.sqrt(system.n)), system.n // 4 + 1)
-    return LowRankInverse(half, system.scale, system.diagonal, rank)
+    return LowRankInverse(system.half(0.0), system.scale, system.diagonal, rank)
 
 
-def _exact_inverses(system: System, half: HalfMatrix | None) -> Iterator[ExactInverse]:
-    """A factor; where that fails, or does not lead to the tolerance, what else can be tried."""
+def _exact_inverses(
+    system: System, half: HalfMatrix | None, spare: HalfMatrix | None
+) -> Iterator[ExactInverse]:
+    """A factor; where that fails, or does not lead to the tolerance, what else can be tried.
+
+    The factor takes the place of `half`, unless there is a `spare` matrix to be left as it is.
+    """
     scale = system.scale
     few = system.n <= _SPECTRAL
     rounding = 10 * system.n * np.finfo(float).eps * float(system.diagonal.max(initial=0.0))
     for extra in (0.0,) if few else (0.0, rounding):
-        half = system.half(math.inf) if half is None else half
+        half = half or spare or system.half(math.inf)
         try:
-            factor = Factor(half, 1.0 / scale**2 + extra, system.tick)
+            factor = Factor(half, 1.0 / scale**2 + extra, system.tick, keep=half is spare)
         except LinAlgError:
             half = None
             continue

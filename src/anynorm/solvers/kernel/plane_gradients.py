@@ -172,14 +172,17 @@ class Run:
         self._report(np.arange(len(gaps)), primal, dual, gaps)
         return float(np.abs(gaps).max())
 
-    def refine(self, inverse: ExactInverse) -> bool:
-        """Steps of an inverse that is exact but for rounding; returns whether to stop here."""
+    def refine(self, inverse: ExactInverse, half: HalfMatrix | None) -> bool:
+        """Steps of an inverse that is exact but for rounding; returns whether to stop here.
+
+        `half` is the kernel in memory, where it is there.
+        """
         project = self.system.projected(inverse)
         before, enough = math.inf, min(self.tol, _LAST_DIGITS)
         for _ in range(_REFINEMENTS):
             self.X = self.X + project(self.R)
             self.n_iter += 1
-            largest = self.measure(None)
+            largest = self.measure(half)
             if largest <= enough or not largest <= _WORTH_IT * before:
                 break
             if self.n_iter >= self.max_iter:
@@ -189,7 +192,7 @@ class Run:
             return True
         if inverse.indefinite:
             return False
-        return self.descend(inverse, self.system.half(0.0), math.inf)
+        return self.descend(inverse, half or self.system.half(0.0), math.inf)
 
     def descend(self, inverse: Inverse, half: HalfMatrix, patience: float) -> bool:
         """Conjugate gradients, begun anew from exact residuals until tol is reached.
