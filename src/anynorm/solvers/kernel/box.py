@@ -30,6 +30,7 @@ from anynorm.solvers.kernel.smo import Box, BoxResult, Matters, Values, minimise
 Array = NDArray[np.float64]
 
 _CLOSE = 0.02  # to 1: margins that the choice of the bias may still move
+_AT_BOUND = 1e-9
 BOX_SLACKS = (L1, SquaredL2, TopK, LInf)
 
 
@@ -55,16 +56,23 @@ def solve_box(
 
 
 def certified(problem: Problem, found: BoxResult, tol: float) -> Solution:
-    """The solution with its certificate, at the optimal bias where that one is quickly known."""
+    """The solution with its certificate, at the middle of the optimal biases."""
     a = problem.y * found.beta
     bias = found.intercept
-    if isinstance(problem.loss.slack, L1 | SquaredL2):
+    if not (isinstance(problem.loss.slack, TopK) and _fixes_bias(problem, found.beta)):
         bias = optimal_bias(problem.loss, found.scores, problem.y, problem.C, problem.sample_weight)
     stopped = Status.MAX_ITER if found.stopped is Status.OPTIMAL else found.stopped
     certificate = certify(
         problem, a, bias, a, tol=tol, stopped=stopped, scores=found.scores
     )  # fmt: skip
     return Solution(a, certificate, found.n_iter, coef=a, intercept=bias)
+
+
+def _fixes_bias(problem: Problem, beta: Array) -> bool:
+    """Whether variables of both signs lie between their bounds, so that there is one bias."""
+    bound = problem.C * row_weights(problem)
+    free = (np.abs(beta) > _AT_BOUND * bound) & (np.abs(beta) < (1 - _AT_BOUND) * bound)
+    return bool(np.any(beta[free] > 0) and np.any(beta[free] < 0))
 
 
 def row_weights(problem: Problem) -> Array:

@@ -65,8 +65,8 @@ class _ActiveSet:
 
     def beta(self) -> Array:
         """What the variables make together."""
-        beta: Array = np.bincount(self.box.row, self.box.sign * self.v, len(self.K))
-        return beta
+        made = np.bincount(self.box.row, self.box.sign * self.v, len(self.K))
+        return np.asarray(made, dtype=np.float64)
 
     def gradient(self) -> Array:
         """The gradient of the objective in the variables."""

@@ -15,9 +15,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.norms import SquaredL2
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution
+from anynorm.solvers.kernel.ball import BALL_SLACKS, solve_ball
 from anynorm.solvers.kernel.box import BOX_SLACKS, solve_box
+from anynorm.solvers.kernel.general import solve_general
+from anynorm.solvers.kernel.least_squares import solve_least_squares
 from anynorm.solvers.kernel.rows import KernelRows
 
 Array = NDArray[np.float64]
@@ -87,6 +91,9 @@ def solve_kernel(
 
 
 def _solver_for(problem: Problem) -> Callable[..., Solution]:
-    if isinstance(problem.loss.slack, BOX_SLACKS):
+    slack = problem.loss.slack
+    if isinstance(slack, SquaredL2) and problem.loss.signed:
+        return solve_least_squares
+    if isinstance(slack, BOX_SLACKS):
         return solve_box
-    raise NotImplementedError
+    return solve_ball if isinstance(slack, BALL_SLACKS) else solve_general
