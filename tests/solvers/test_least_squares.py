@@ -254,6 +254,16 @@ def test_singular_kernels_are_solved_or_said_not_to_be(C, affordable, monkeypatc
         assert solution.certificate.primal == pytest.approx(least, rel=1e-5)
 
 
+def test_hopeless_scales_end_soon_and_honestly():
+    """Ran all of max_iter with a factor that rounding had made useless."""
+    X, y, _ = noisy(300)
+    gram = Gram.poly(X, 1.0, degree=5, coef0=1e5)
+    solution = solve_least_squares(make(gram, y), rows_of(gram), method="cholesky")
+    assert solution.n_iter < 200
+    assert solution.status is Status.MAX_ITER
+    assert solution.certificate.primal <= 300.0  # not worse than f = 0
+
+
 # Memory
 
 

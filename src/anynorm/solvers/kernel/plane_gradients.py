@@ -36,6 +36,7 @@ _FIRST_LOOK = 8  # steps after which the number still needed is estimated
 _MARGIN = 0.8  # of tol: where the steps end, so that rounding does not ask for more
 _WORTH_IT = 0.5  # a restart from exact residuals has to bring the gap down by this
 _REFINEMENTS = 4
+_GUIDED = 40  # steps with a factor of nearly the right matrix; if they need more, it is no guide
 _HARMLESS = 1e-2  # of the root of tol: scores may change by this where beta is rounded
 _LAST_DIGITS = 1e-13  # the gap that exact inverses are to reach where they can
 
@@ -192,7 +193,7 @@ class Run:
             return True
         if inverse.indefinite:
             return False
-        return self.descend(inverse, half or self.system.half(0.0), math.inf)
+        return self.descend(inverse, half or self.system.half(0.0), _GUIDED)
 
     def descend(self, inverse: Inverse, half: HalfMatrix, patience: float) -> bool:
         """Conjugate gradients, begun anew from exact residuals until tol is reached.
