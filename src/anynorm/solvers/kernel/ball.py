@@ -141,7 +141,7 @@ class _Search:
         phi = self._length_of(beta)
         slacks = self._slacks(scores, bias)
         size = math.sqrt(float(self.w @ slacks**2))
-        return size / phi if 0 < size and 0 < phi else mu
+        return size / phi if size > 0 and phi > 0 else mu
 
     def _narrow(self, mu: float, phi: float, error: float) -> bool:
         """Narrow the bracket by a length known up to `error`; whether that was possible."""

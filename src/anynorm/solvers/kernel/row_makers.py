@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from anynorm.design import row_norms_squared
+from anynorm.exp_kernels import exp_in_place_32
 from anynorm.gram import Gram
 
 Index = NDArray[np.intp]
@@ -33,22 +34,30 @@ _DENSE_ENTRIES = 1 << 24  # a few sparse rows are made dense up to this size
 class RowMaker:
     """Makes rows of the kernel matrix of a `Gram`.
 
+    Parameters
+    ----------
+    gram : Gram
+        The kernel and its points.
+    exact : bool
+        Whether to make them as the Gram does, in float64.
+
     Attributes
     ----------
     dtype : type
-        float32, or float64 where the kernel's values are too large or too small for it.
+        float32, or float64 where that is asked for, or where the kernel's values are too large or
+        too small.
     error : float
         How far an entry may be from the kernel's own value.
     own_bytes : int
         The memory of the maker itself.
     """
 
-    def __init__(self, gram: Gram) -> None:
+    def __init__(self, gram: Gram, exact: bool) -> None:
         self._gram = gram
         size = float(np.abs(gram.diagonal()).max(initial=0.0))
-        fits = size == 0 or _SMALLEST <= size <= 1 / _SMALLEST
+        fits = not exact and (size == 0 or _SMALLEST <= size <= 1 / _SMALLEST)
         self.dtype: Any = np.float32 if fits else np.float64
-        self.error, self.own_bytes = ROUNDING * size, 0
+        self.error, self.own_bytes = (ROUNDING * size if fits else 0.0), 0
         self._products: Callable[[Index, Any, Index], None] | None = None
         relative = _product_error(gram)
         if fits and relative <= _ACCURATE:
@@ -80,7 +89,8 @@ class RowMaker:
     def _finished(self, values: Rows) -> Rows:
         """The kernel's function of the products, in place."""
         if self._gram.name == "rbf":
-            return np.exp(values, out=values)
+            exp_in_place_32(values)
+            return values
         if self._gram.name == "poly":
             return _power(values, self._gram.parameters["degree"])
         return values

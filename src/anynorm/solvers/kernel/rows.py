@@ -36,6 +36,8 @@ class KernelRows:
         The memory for rows; a few rows are kept in any case.
     holders : int
         How many problems may hold rows at the same time.
+    exact : bool
+        Whether rows are float64; they are float32 otherwise.
 
     Attributes
     ----------
@@ -47,9 +49,11 @@ class KernelRows:
         How far entries of the rows may be from those of the kernel.
     """
 
-    def __init__(self, gram: Gram, max_bytes: int, holders: int = 1) -> None:
+    def __init__(
+        self, gram: Gram, max_bytes: int, holders: int = 1, *, exact: bool = False
+    ) -> None:
         self.gram, self.n = gram, gram.n
-        self._maker = RowMaker(gram)
+        self._maker, self._max_bytes = RowMaker(gram, exact), int(max_bytes)
         self.entry_error = self._maker.error
         row_bytes = self.n * np.dtype(self._maker.dtype).itemsize
         fits = (int(max_bytes) - self._maker.own_bytes) // max(1, row_bytes)
@@ -61,6 +65,15 @@ class KernelRows:
         self._used = np.zeros(self.capacity, np.int64)
         self._pins = np.zeros(self.capacity, np.int32)
         self._clock, self._n_filled, self._lock = 0, 0, threading.Lock()
+
+    def in_float64(self) -> KernelRows:
+        """The same kernel with float64 rows, for one problem alone."""
+        return KernelRows(self.gram, self._max_bytes, exact=True)
+
+    @property
+    def are_exact(self) -> bool:
+        """Whether the rows are float64."""
+        return bool(self._store.dtype == np.float64)
 
     def load(self, index: Index) -> Index:
         """Return the slots of these rows, which stay theirs until `release`."""

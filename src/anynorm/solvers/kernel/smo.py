@@ -37,7 +37,7 @@ _INNER = 0.1  # of the violation: how well a block is solved
 _LOOK_EVERY = 5  # blocks between two looks at the gap
 _LEAP_EVERY, _LEAPS = 10, 5  # blocks between two leaps, and how many directions one combines
 _EARLY = 0.7  # of tol: the gap by float32 rows at which the exact one is computed
-_PROGRESS, _PATIENCE = 0.99, 2000  # looks at the gap without such progress
+_PROGRESS, _PATIENCE = 0.9, 200  # looks at the gap without such progress
 _SINGULAR = 1e-6
 _LEAP_UNTIL = 1e-5  # gap: later on leaps disturb more than they gain
 _ROUNDING = 1e-14
@@ -126,8 +126,12 @@ def minimise_box(
             continue
         gap = watch.look(search)
         search.leaping = gap > _LEAP_UNTIL
-        # Without a move at exact scores there is nothing left to do.
-        over = over or watch.stalled or (not moved and search.exact)
+        # Without a move at exact scores there is nothing left to do, but for more accurate rows.
+        stuck = watch.stalled or (not moved and search.exact)
+        if stuck and not over and search.take_float64_rows():
+            watch.forget()
+            continue
+        over = over or stuck
         if over or not moved or gap <= _EARLY * tol:
             search.refresh()
             gap = watch.look(search)
@@ -147,12 +151,16 @@ class _Watch:
     ) -> None:
         self.values, self.zero_primal, self.progress = values, zero_primal, progress
         self.began = time.monotonic()
-        self.best, self.since_best = np.inf, 0
+        self.forget()
 
     @property
     def stalled(self) -> bool:
         """Whether the gap has not fallen for long: rounding allows no more."""
         return self.since_best > _PATIENCE
+
+    def forget(self) -> None:
+        """Count anew."""
+        self.best, self.since_best = np.inf, 0
 
     def look(self, search: _Search) -> float:
         """The relative gap at the present point."""
@@ -205,6 +213,16 @@ class _Search:
             self.scores[needed] = self.rows.exact_scores(self.beta, np.flatnonzero(needed))
         self.exact = True
         self.leaps = _Leaps(self.beta, self.scores)
+
+    def take_float64_rows(self) -> bool:
+        """Go on with float64 rows; False where they are already."""
+        if self.rows.are_exact:
+            return False
+        self.rows = self.rows.in_float64()
+        self.place[:] = -1  # what is known of the block comes from float32 rows
+        self.exact = False
+        self.refresh()
+        return True
 
     def next_block(self, most_steps: int) -> bool:
         """Choose a block and solve it; whether anything changed."""

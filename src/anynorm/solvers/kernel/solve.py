@@ -80,8 +80,8 @@ def solve_kernel(
     >>> solution.dual, solution.intercept, solution.status.value
     (array([0.5, 0.5]), 0.0, 'optimal')
     """
-    if problem.gram is None or not problem.free_bias:
-        raise ValueError("a kernel problem needs a gram and a free intercept")
+    if problem.gram is None or not problem.free_bias or problem.loss.slack is None:
+        raise ValueError("a kernel problem needs a gram, a free intercept and a norm of the slacks")
     if rows is None:
         rows = KernelRows(problem.gram, int(cache_size * MEGABYTE))
     solve = _solver_for(problem)
