@@ -187,6 +187,7 @@ class _Search:
         self.n_steps = self.n_blocks = 0
         m = len(box.sign)
         self.pull, self.rise, self.fall = np.empty(m), np.empty(m), np.empty(m)
+        self.chosen = np.zeros(m, dtype=bool)
         self.violation = self.left = np.inf
         self.block: Index = np.empty(0, np.intp)
         self.known, self.place = self.block, np.full(m, -1, np.intp)
@@ -288,9 +289,10 @@ class _Search:
             for keys in (self.rise, self.fall)
             for among in signs
         ]
-        chosen = np.unique(np.concatenate(new))
-        kept = self.block[~np.isin(self.block, chosen)]
-        return np.concatenate([chosen, kept])[:size]
+        self.chosen[:] = False
+        self.chosen[np.concatenate(new)] = True
+        kept = self.block[~self.chosen[self.block]]
+        return np.concatenate([np.flatnonzero(self.chosen), kept])[:size]
 
     def _square(self, slots: Index, block: Index) -> Array:
         """K + D for the block, whose variables may share rows."""

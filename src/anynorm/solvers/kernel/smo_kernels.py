@@ -51,45 +51,44 @@ def rises_and_falls(pull, value, sign, lower, upper, tight, rise, fall):
 
 
 @inner_kernel
-def room_up(k, value, sign, lower, upper):
-    """How far beta can rise by variable k."""
-    return upper[k] - value[k] if sign[k] > 0 else value[k] - lower[k]
+def mark(k, value, sign, lower, upper, rises, falls):
+    """Whether beta can rise (0 or -inf, to be added) and fall (1 or 0, a factor) by variable k."""
+    inside, positive = value[k] < upper[k], value[k] > lower[k]
+    up, down = (inside, positive) if sign[k] > 0 else (positive, inside)
+    rises[k] = 0.0 if up else -np.inf
+    falls[k] = 1.0 if down else 0.0
 
 
 @inner_kernel
-def room_down(k, value, sign, lower, upper):
-    """How far beta can fall by variable k."""
-    return value[k] - lower[k] if sign[k] > 0 else upper[k] - value[k]
-
-
-@inner_kernel
-def best_riser(pull, value, sign, lower, upper, among):
+def best_riser(pull, rises, sign, among):
     """The variable of the largest F that can rise, of one sign (or of both, for 0), or -1."""
     best, k_best = -np.inf, -1
     for k in range(pull.size):
-        if (among != 0.0 and sign[k] != among) or pull[k] <= best:
-            continue
-        if room_up(k, value, sign, lower, upper) > 0.0:
-            best, k_best = pull[k], k
+        key = pull[k] + rises[k]
+        if key > best and (among == 0.0 or sign[k] == among):
+            best, k_best = key, k
     return k_best
 
 
 @inner_kernel
-def best_partner(i, square, pull, value, sign, lower, upper, tight):
-    """The j whose pair with i gains most to second order, its gain, and the largest F_i - F_j."""
-    best, j_best, widest = 0.0, -1, 0.0
+def best_partner(i, square, pull, falls, sign, tight, gains):
+    """The j whose pair with i gains most to second order, that gain, and the largest F_i - F_j."""
+    row, own, here, widest = square[i], square[i, i], pull[i], 0.0
     for j in range(pull.size):
-        difference = pull[i] - pull[j]
-        if difference <= 0.0 or room_down(j, value, sign, lower, upper) <= 0.0:
-            continue
-        if tight and sign[i] > sign[j]:
-            continue
+        difference = max(here - pull[j], 0.0) * falls[j]
+        curvature = own + square[j, j] - 2.0 * row[j]
+        floor = _FLAT * (own + square[j, j]) + 1e-300
+        gains[j] = difference * difference / max(curvature, floor)
         widest = max(widest, difference)
-        floor = _FLAT * (square[i, i] + square[j, j]) + 1e-300
-        curvature = max(square[i, i] + square[j, j] - 2.0 * square[i, j], floor)
-        gain = difference * difference / curvature
-        if gain > best:
-            best, j_best = gain, j
+    best, j_best = 0.0, -1
+    for j in range(pull.size):
+        if gains[j] > best and not (tight and sign[i] > sign[j]):
+            best, j_best = gains[j], j
+    if tight and sign[i] > 0:
+        widest = 0.0
+        for j in range(pull.size):
+            if sign[j] > 0:
+                widest = max(widest, (here - pull[j]) * falls[j])
     return j_best, best, widest
 
 
@@ -99,18 +98,15 @@ def move(i, j, square, pull, value, sign, lower, upper, left):
     floor = _FLAT * (square[i, i] + square[j, j]) + 1e-300
     curvature = max(square[i, i] + square[j, j] - 2.0 * square[i, j], floor)
     step = (pull[i] - pull[j]) / curvature
-    up, down = room_up(i, value, sign, lower, upper), room_down(j, value, sign, lower, upper)
+    up = upper[i] - value[i] if sign[i] > 0 else value[i] - lower[i]
+    down = value[j] - lower[j] if sign[j] > 0 else upper[j] - value[j]
     raises = sign[i] > sign[j]
-    if raises and 2.0 * step >= left:
-        step, left = min(step, 0.5 * left), 0.0
-    elif raises:
-        left -= 2.0 * step
-    if step >= up or step >= down:
-        shorter = min(step, up, down)
-        if raises:
-            left += 2.0 * (step - shorter)
-        step = shorter
-    if sign[i] < sign[j]:
+    if raises:
+        step = min(step, 0.5 * left)
+    step = min(step, up, down)
+    if raises:
+        left = 0.0 if 2.0 * step >= left else left - 2.0 * step
+    elif sign[i] < sign[j]:
         left += 2.0 * step
     value[i] += sign[i] * step
     value[j] -= sign[j] * step
@@ -118,30 +114,37 @@ def move(i, j, square, pull, value, sign, lower, upper, left):
         value[i] = upper[i] if sign[i] > 0 else lower[i]
     if step == down:
         value[j] = lower[j] if sign[j] > 0 else upper[j]
+    first, second = square[i], square[j]
     for k in range(pull.size):
-        pull[k] -= step * (square[k, i] - square[k, j])
+        pull[k] -= step * (first[k] - second[k])
     return left
 
 
 @kernel
 def solve_block(square, pull, value, sign, lower, upper, left, tol, max_steps):
     """Minimise over the variables of a block; returns the steps made."""
+    q = pull.size
+    rises, falls, gains = np.empty(q), np.empty(q), np.empty(q)
+    for k in range(q):
+        mark(k, value, sign, lower, upper, rises, falls)
     for steps in range(max_steps):
         tight = left <= 0.0
-        i = best_riser(pull, value, sign, lower, upper, -1.0 if tight else 0.0)
+        i = best_riser(pull, rises, sign, -1.0 if tight else 0.0)
         j, gain, widest = -1, 0.0, 0.0
         if i >= 0:
-            j, gain, widest = best_partner(i, square, pull, value, sign, lower, upper, tight)
+            j, gain, widest = best_partner(i, square, pull, falls, sign, tight, gains)
         if tight:
-            other = best_riser(pull, value, sign, lower, upper, 1.0)
+            other = best_riser(pull, rises, sign, 1.0)
             if other >= 0:
-                k, more, wide = best_partner(other, square, pull, value, sign, lower, upper, tight)
+                k, more, wide = best_partner(other, square, pull, falls, sign, tight, gains)
                 widest = max(widest, wide)
                 if more > gain:
                     i, j = other, k
         if widest <= tol or j < 0:
             return steps
         left = move(i, j, square, pull, value, sign, lower, upper, left)
+        mark(i, value, sign, lower, upper, rises, falls)
+        mark(j, value, sign, lower, upper, rises, falls)
     return max_steps
 
 
