@@ -130,8 +130,11 @@ def choice(store: Store, names: Sequence[str], grid: Grid) -> Iterator[str]:
 
 
 def table2(store: Store, names: Sequence[str], repeats: int) -> Iterator[str]:
-    """Error, support vectors and iterations on every split."""
+    """Error, support vectors and iterations on every split, where C and sigma are chosen."""
     for name in names:
+        if not all(store.done("choice", f"{name}/{method}") for method in METHODS):
+            print(f"skipped {name}: C and sigma are not chosen yet (--parts choice)", flush=True)
+            continue
         loaded = load(name, "none")
         if loaded is None:
             continue
