@@ -17,7 +17,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from anynorm import datasets, losses, norms, plotting
+    from anynorm import datasets, losses, norms, plotting, reductions
     from anynorm.dictionaries import KernelDictionary, PolynomialDictionary
     from anynorm.estimators.budget_svc import BudgetSVC
     from anynorm.estimators.least_norm_svc import LeastNormSVC
@@ -54,10 +54,11 @@ __all__ = [
     "losses",
     "norms",
     "plotting",
+    "reductions",
     "sparse_svm_path",
 ]
 
-_SUBMODULES = frozenset({"datasets", "losses", "norms", "plotting"})
+_SUBMODULES = frozenset({"datasets", "losses", "norms", "plotting", "reductions"})
 _HOME = {
     "BudgetSVC": "anynorm.estimators.budget_svc",
     "KernelDictionary": "anynorm.dictionaries",
