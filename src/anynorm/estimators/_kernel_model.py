@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -132,11 +133,12 @@ def kernel_problems(estimator: Any, data: Data, gram: Gram, loss: Loss) -> list[
     return problems
 
 
-def kernel_rows(estimator: Any, gram: Any) -> KernelRows:
+def kernel_rows(estimator: Any, gram: Any, n_problems: int) -> KernelRows:
     """The rows of a kernel matrix, within the estimator's cache_size, for all its problems."""
     from anynorm.solvers.kernel import KernelRows  # Numba: for those who fit, not predict
 
-    return KernelRows(gram, int(float(estimator.cache_size) * _MEGABYTE))
+    size = int(float(estimator.cache_size) * _MEGABYTE)
+    return KernelRows(gram, size, holders=min(n_problems, effective_n_jobs(estimator.n_jobs)))
 
 
 def solve_kernels(
@@ -161,7 +163,7 @@ def solve_kernels(
     end : float or None
         The deadline.
     """
-    rows = kernel_rows(estimator, problems[0].gram)
+    rows = kernel_rows(estimator, problems[0].gram, len(problems))
     starts = warm_starts(estimator, data)
 
     def run(index: int, progress: Report | None) -> Solution:

@@ -195,7 +195,7 @@ class LeastSquaresSVC(KernelClassifier):
 
         found = fit_least_squares(
             kernel_problems(self, data, gram, get_loss("squared")),
-            kernel_rows(self, gram),
+            kernel_rows(self, gram, 1),
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             deadline=end,

@@ -48,3 +48,13 @@ def add_rows(store, slots, weights, scores):
             for i in range(start, stop):
                 scores[i] += wa * a[i]
             k += 1
+
+
+@kernel
+def compact(store, slots, columns, flat):
+    """Some rows and columns of the store (both ascending) one after the other at its beginning."""
+    width = columns.size
+    for k in range(slots.size):
+        row, start = store[slots[k]], k * width
+        for c in range(width):
+            flat[start + c] = row[columns[c]]

@@ -11,12 +11,13 @@ not used for the longest time make room.  Scores are float64.
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.gram import Gram
-from anynorm.solvers.kernel.row_kernels import add_rows, small_square
+from anynorm.solvers.kernel.row_kernels import add_rows, compact, small_square
 from anynorm.solvers.kernel.row_makers import RowMaker
 
 Index = NDArray[np.intp]
@@ -38,6 +39,8 @@ class KernelRows:
         How many problems may hold rows at the same time.
     exact : bool
         Whether rows are float64; they are float32 otherwise.
+    buffer : ndarray, optional
+        The memory to use instead of new memory, flat and of the rows' type.
 
     Attributes
     ----------
@@ -50,16 +53,27 @@ class KernelRows:
     """
 
     def __init__(
-        self, gram: Gram, max_bytes: int, holders: int = 1, *, exact: bool = False
+        self,
+        gram: Gram,
+        max_bytes: int,
+        holders: int = 1,
+        *,
+        exact: bool = False,
+        buffer: NDArray[Any] | None = None,
     ) -> None:
-        self.gram, self.n = gram, gram.n
+        self.gram, self.n, self._holders = gram, gram.n, holders
         self._maker, self._max_bytes = RowMaker(gram, exact), int(max_bytes)
         self.entry_error = self._maker.error
         row_bytes = self.n * np.dtype(self._maker.dtype).itemsize
         fits = (int(max_bytes) - self._maker.own_bytes) // max(1, row_bytes)
+        if buffer is not None:
+            fits = len(buffer) // self.n
         self.capacity = int(min(self.n, max(fits, _LEAST_ROWS * holders)))
         self.block_rows = max(1, self.capacity // holders)
-        self._store = np.empty((self.capacity, self.n), self._maker.dtype)
+        if buffer is None:
+            buffer = np.empty(self.capacity * self.n, self._maker.dtype)
+        self._buffer = buffer
+        self._store = buffer[: self.capacity * self.n].reshape(self.capacity, self.n)
         self._slot_of = np.full(self.n, -1, np.intp)
         self._row_in = np.full(self.capacity, -1, np.intp)
         self._used = np.zeros(self.capacity, np.int64)
@@ -69,6 +83,26 @@ class KernelRows:
     def in_float64(self) -> KernelRows:
         """The same kernel with float64 rows, for one problem alone."""
         return KernelRows(self.gram, self._max_bytes, exact=True)
+
+    def can_shrink(self) -> bool:
+        """Whether `shrunk` may be called: one problem alone uses the rows, and points are few."""
+        return self._holders == 1 and self.gram.name != "precomputed" and not self.are_exact
+
+    def shrunk(self, kept: Index) -> KernelRows:
+        """The kernel of the rows kept (ascending), in the same memory; what was loaded goes along.
+
+        These rows here are forgotten.  The shrunk ones must not be used once others are loaded.
+        """
+        own = np.full(self.n, -1, np.intp)
+        own[kept] = np.arange(len(kept))
+        slots = np.flatnonzero(own[self._row_in[: self._n_filled]] >= 0)
+        names = own[self._row_in[slots]]
+        part = KernelRows(self.gram.part(kept), 0, exact=self.are_exact, buffer=self._buffer)
+        compact(self._store, slots, kept, self._buffer)
+        part._row_in[: len(slots)], part._slot_of[names] = names, np.arange(len(slots))
+        part._n_filled = len(slots)
+        self._slot_of[:], self._row_in[:], self._n_filled = -1, -1, 0
+        return part
 
     @property
     def are_exact(self) -> bool:

@@ -39,6 +39,8 @@ _LEAP_EVERY, _LEAPS = 10, 5  # blocks between two leaps, and how many directions
 _EARLY = 0.7  # of tol: the gap by float32 rows at which the exact one is computed
 _PROGRESS, _PATIENCE = 0.9, 200  # looks at the gap without such progress
 _SINGULAR = 1e-6
+_SHRINK_AFTER, _SHRINK_AGAIN = 100, 15  # blocks with all rows before those not settled go on alone
+_MOST_KEPT, _SHRUNK_BLOCKS, _SHRUNK_GOAL = 0.8, 1000, 0.25
 _LEAP_UNTIL = 1e-5  # gap: later on leaps disturb more than they gain
 _ROUNDING = 1e-14
 _SAFETY = 10.0  # times the likely error of a row's entries
@@ -122,6 +124,8 @@ def minimise_box(
         late = deadline is not None and time.monotonic() >= deadline
         over = late or search.n_steps >= max_iter
         moved = not over and search.next_block(max_iter - search.n_steps)
+        if moved and search.n_blocks >= search.next_shrink:
+            search.solve_unsettled(max_iter, deadline)
         if moved and search.n_blocks % _LOOK_EVERY:
             continue
         gap = watch.look(search)
@@ -185,6 +189,7 @@ class _Search:
         self.rows, self.box, self.matters = rows, box, matters
         self.diagonal = np.empty(0) if box.diagonal is None else box.diagonal
         self.n_steps = self.n_blocks = 0
+        self.next_shrink = _SHRINK_AFTER
         m = len(box.sign)
         self.pull, self.rise, self.fall = np.empty(m), np.empty(m), np.empty(m)
         self.chosen = np.zeros(m, dtype=bool)
@@ -214,6 +219,59 @@ class _Search:
             self.scores[needed] = self.rows.exact_scores(self.beta, np.flatnonzero(needed))
         self.exact = True
         self.leaps = _Leaps(self.beta, self.scores)
+
+    def solve_unsettled(self, max_iter: int, deadline: float | None) -> None:
+        """Go on with the rows that are not settled at a bound alone, then catch up on the others.
+
+        Whether the others were rightly left out is seen when all violations are looked at again.
+        """
+        kept = self._unsettled()
+        self.next_shrink = self.n_blocks + _SHRINK_AFTER
+        if not len(kept) or len(kept) > _MOST_KEPT * self.rows.n:
+            return
+        self.next_shrink = self.n_blocks + _SHRINK_AGAIN
+        part, goal = self._part(kept), _SHRUNK_GOAL * self.violation
+        while part.n_blocks < _SHRUNK_BLOCKS and part.violation > goal:
+            late = deadline is not None and time.monotonic() >= deadline
+            steps = max_iter - self.n_steps - part.n_steps
+            if late or steps <= 0 or not part.next_block(steps):
+                break
+        way = np.zeros(self.rows.n)
+        way[kept] = part.beta - self.beta[kept]
+        self.value[kept], self.scores[kept] = part.value, part.scores
+        self.beta[kept] = part.beta
+        others = np.delete(np.arange(self.rows.n), kept)
+        self.scores[others] += self.rows.exact_scores(way, others)
+        self.n_steps += part.n_steps
+        self.exact = False
+        self.leaps = _Leaps(self.beta, self.scores)
+
+    def _unsettled(self) -> Index:
+        """The rows whose variables are free, or at a bound that they may leave soon."""
+        box = self.box
+        if np.isfinite(box.budget) or not self.rows.can_shrink():
+            return self.block[:0]
+        low, high = self._look_round()
+        wide = abs(self.violation)
+        low, high = min(low, high) - wide, max(low, high) + wide
+        rises, falls = np.isfinite(self.rise), np.isfinite(self.fall)
+        settled = (~falls & (self.pull < low)) | (~rises & (self.pull > high))
+        return np.flatnonzero(~settled)
+
+    def _part(self, kept: Index) -> _Search:
+        """The same search over some rows alone; the pull of the others is in their scores."""
+        box, n = self.box, len(kept)
+        diagonal = None if box.diagonal is None else box.diagonal[kept]
+        part_box = Box(
+            box.sign[kept], np.arange(n), box.lower[kept], box.upper[kept], box.gain[kept], diagonal
+        )
+        part = _Search(self.rows.shrunk(kept), part_box, None, None)
+        part.value, part.beta = self.value[kept], self.beta[kept]
+        part.scores = self.scores[kept]
+        part.leaps, part.leaping = _Leaps(part.beta, part.scores), self.leaping
+        self.known, self.block = self.known[:0], self.block[:0]
+        self.place[:] = -1
+        return part
 
     def take_float64_rows(self) -> bool:
         """Go on with float64 rows; False where they are already."""

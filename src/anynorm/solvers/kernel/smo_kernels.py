@@ -77,7 +77,7 @@ def best_partner(i, square, pull, falls, sign, tight, gains):
     for j in range(pull.size):
         difference = max(here - pull[j], 0.0) * falls[j]
         curvature = own + square[j, j] - 2.0 * row[j]
-        floor = _FLAT * (own + square[j, j]) + 1e-300
+        floor = _FLAT * (abs(own) + abs(square[j, j])) + 1e-300
         gains[j] = difference * difference / max(curvature, floor)
         widest = max(widest, difference)
     best, j_best = 0.0, -1
@@ -95,7 +95,7 @@ def best_partner(i, square, pull, falls, sign, tight, gains):
 @inner_kernel
 def move(i, j, square, pull, value, sign, lower, upper, left):
     """The best step of a pair, cut where a bound or the budget is met; returns what is left."""
-    floor = _FLAT * (square[i, i] + square[j, j]) + 1e-300
+    floor = _FLAT * (abs(square[i, i]) + abs(square[j, j])) + 1e-300
     curvature = max(square[i, i] + square[j, j] - 2.0 * square[i, j], floor)
     step = (pull[i] - pull[j]) / curvature
     up = upper[i] - value[i] if sign[i] > 0 else value[i] - lower[i]
