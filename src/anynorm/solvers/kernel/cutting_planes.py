@@ -27,13 +27,15 @@ from anynorm.solvers.kernel.watch import Watch
 Array = NDArray[np.float64]
 
 _ROUNDS = 2000
-_MASTER = 0.02  # of the gap: how well a programme between planes is solved
+_MASTER, _FINEST = 0.02, 1e-9  # of the gap: how well a programme between planes is solved
 _VIOLATED = 1e-10
 _PIECES = 50
 _IN_USE = 1e-3
 _UNUSED_ROUNDS = 30
 _STEP = 1e-6
 _STALLED = 60
+_AGREEING = 0.4  # a jump gives slopes that differ by the 3 of the widths
+_FLAT = 8
 
 
 def cut(problem: Problem, norm: Norm, Q: Array, watch: Watch, start: Array | None) -> Solution:
@@ -70,6 +72,7 @@ class _Search:
         self.idle: list[int] = []
         self.around, self.curvature = self.e, np.zeros((n, n))
         self.gaps: list[float] = []
+        self.precision = _MASTER
         self._add(self.inside)
         if start is not None and np.any(start):
             self._add(start if self.link == "tied" else np.abs(start))
@@ -80,8 +83,10 @@ class _Search:
         weight = np.where(self.absent, 0.0, 1.0)
         top = self.upper * weight
         point = np.where(positive, top / top[positive].sum(), top / top[~positive].sum())
-        point = 0.5 * self.C * point / self.norm.dual_value(point)
-        return np.minimum(point, 0.5 * self.upper)
+        square = float(point @ self.Q @ point)
+        size = 0.5 * self.C / self.norm.dual_value(point)
+        size = min(size, 2 * float(point.sum()) / square) if square > 0 else size
+        return np.minimum(size * point, 0.5 * self.upper)
 
     def between_planes(self) -> Answer:
         """The minimiser between the planes, from a point well inside."""
@@ -90,16 +95,19 @@ class _Search:
         e = 0.6 * self.e + 0.35 * self.inside if self.linked else a
         planes = Planes(np.array(self.normals), self.C, self.upper, self.curvature, self.around)
         gap = max(self.least - max(self.best, 0.0), 1e-13 * self.problem.zero_primal())
-        return solve_between_planes(self.Q, self.y, planes, self.link, (a, e), _MASTER * gap)
+        gap = min(gap, max(self.best, 0.5 * float(self.inside.sum())))
+        return solve_between_planes(self.Q, self.y, planes, self.link, (a, e), self.precision * gap)
 
     def point(self, answer: Answer) -> tuple[Array, float, float, float]:
         """The answer brought into the ball: (a, bias, primal, dual)."""
         e = np.where(self.absent, 0.0, answer.e)
-        size = self.norm.dual_value(e)
-        scale = min(1.0, self.C / size) if size > 0 else 1.0
-        a, e = scale * np.where(self.absent, 0.0, answer.a), scale * e
+        a = np.where(self.absent, 0.0, answer.a)
         pulled = self.Q @ a
-        square = float(a @ pulled)
+        square, size = float(a @ pulled), self.norm.dual_value(e)
+        scale = min(1.0, self.C / size) if size > 0 else 1.0
+        if square * scale > float(a.sum()) > 0:  # the best point on the way to 0
+            scale = float(a.sum()) / square
+        a, e, pulled, square = scale * a, scale * e, scale * pulled, scale**2 * square
         r = 1.0 - pulled - self.y * answer.bias
         if self.link == "above":
             r = np.maximum(np.maximum(r, answer.slacks), 0.0)
@@ -116,6 +124,8 @@ class _Search:
     def stalled(self) -> bool:
         """Whether neither value has improved for long: rounding seems to allow no more."""
         self.gaps.append(self.least - self.best)
+        if len(self.gaps) > 1 and self.gaps[-1] > 0.5 * self.gaps[-2]:
+            self.precision = max(0.3 * self.precision, _FINEST)
         recent = self.gaps[-_STALLED:]
         return len(recent) == _STALLED and recent[-1] >= recent[0]
 
@@ -124,7 +134,10 @@ class _Search:
         weights = answer.weights / max(float(answer.weights.max()), 1e-300)
         self.idle = [0 if w > _IN_USE else i + 1 for w, i in zip(weights, self.idle, strict=True)]
         self.curvature = np.zeros_like(self.Q)
-        for k in np.flatnonzero(weights > _IN_USE).tolist():
+        recent = self.gaps[-_FLAT:]
+        flat = len(recent) == _FLAT and recent[-1] > 0.9 * recent[0]
+        # Without progress for some rounds planes alone, which always make some.
+        for k in [] if flat else np.flatnonzero(weights > _IN_USE).tolist():
             if k not in self.curvatures:
                 self.curvatures[k] = _differences(self.norm, self.points[k], self.normals[k])
             self.curvature += answer.weights[k] * self.curvatures[k]
@@ -165,21 +178,24 @@ def _link_of(signed: bool, monotone: bool) -> Link:
 def _differences(norm: Norm, a: Array, v: Array) -> Array:
     """The derivative of the maximiser at a, symmetric and positive semidefinite.
 
-    Of the differences to both sides the smaller counts: at a kink one of them is no curvature.
+    Differences over four steps must agree, or there is a kink nearby and no curvature to be had.
     """
     step = _STEP * float(np.abs(a).max(initial=0.0))
     out = np.zeros((len(a), len(a)))
-    if step == 0.0:
-        return out
+    everywhere = step * np.cos(np.arange(len(a)))
+    if step == 0.0 or np.array_equal(norm.maximiser(a + everywhere), v):
+        return out  # no curvature in any direction: one evaluation instead of many
     for i in range(len(a)):
-        moved = a.copy()
-        moved[i] = a[i] + step
-        up = np.asarray(norm.maximiser(moved)) - v
-        if not up.any():
-            continue
-        moved[i] = a[i] - step
-        down = v - np.asarray(norm.maximiser(moved))
-        out[i] = up if np.abs(up).sum() < np.abs(down).sum() else down
-    spectrum, basis = np.linalg.eigh((out + out.T) / (2 * step))
+        slopes = []
+        for width in (step, -step, 3 * step, -3 * step):
+            moved = a.copy()
+            moved[i] += width
+            slopes.append((np.asarray(norm.maximiser(moved)) - v) / width)
+            if not slopes[-1].any():
+                break
+        sizes = [float(np.abs(slope).sum()) for slope in slopes]
+        if min(sizes) > _AGREEING * max(sizes):
+            out[i] = slopes[int(np.argmin(sizes))]
+    spectrum, basis = np.linalg.eigh((out + out.T) / 2)
     used = spectrum > 1e-12 * max(float(spectrum[-1]), 0.0)
     return np.asarray((basis[:, used] * spectrum[used]) @ basis[:, used].T)

@@ -138,12 +138,17 @@ class _Iterate:
         size = min(1.0, _TO_BOUNDARY * self._longest(move, 1e300))
         if not size > _SMALLEST_STEP:
             return False
+        before = self.a, self.e, self.bias, self.duals
         self.a = self.a + size * move.a
         self.e = self.e + size * move.e if self.linked else self.a
         self.bias += size * move.bias
         self.duals = [d + size * c for d, c in zip(self.duals, move.multipliers, strict=True)]
         self._measure()
-        return bool(np.isfinite(self.mu))
+        if np.isfinite(self.mu) and all(np.all(gap > 0) for gap in self.gaps):
+            return True
+        self.a, self.e, self.bias, self.duals = before  # rounding has the last word
+        self._measure()
+        return False
 
     def _gap_change(self, k: int, move: _Direction) -> Array:
         if k == len(self.signs):

@@ -63,7 +63,7 @@ class Watch:
         if self.progress is not None:
             seconds = time.monotonic() - self.began
             self.progress(Progress(self.n_iter, primal, dual, gap, seconds))
-        if gap > self.goal:
+        if not gap <= self.goal:
             return False
         self.goal = 0.1 * gap
         return self.solution().status is not Status.MAX_ITER
