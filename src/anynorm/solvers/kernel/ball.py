@@ -94,7 +94,8 @@ class _Search:
         self.slack = problem.loss.slack
         self.w = row_weights(problem)
         self.length = problem.C
-        self.upper = np.where(self.w > 0, np.inf, 0.0)
+        # No solution comes near this bound, but an indefinite kernel would go to infinity.
+        self.upper = _FARTHEST**2 * self.length * np.sqrt(self.w)
         self.budget = math.inf
         if isinstance(self.slack, K12):
             self.length, self.upper = math.sqrt(self.slack.r) * problem.C, problem.C * self.w
