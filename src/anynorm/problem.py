@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from anynorm.design import matvec, rmatvec
 from anynorm.losses import Loss
+from anynorm.norms.base import Weighted
 
 if TYPE_CHECKING:
     from anynorm.gram import Gram
@@ -152,6 +153,14 @@ class Problem:
     def bias_feature(self) -> float:
         """The value of the constant feature of a regularised bias, 0 where there is none."""
         return 0.0 if self.free_bias or self.intercept is None else float(self.intercept)
+
+    def row_weights(self) -> Array:
+        """Return the weights of the rows: the slack norm's own, times sample_weight."""
+        slack, given = self.loss.slack, self.sample_weight
+        if not isinstance(slack, Weighted):
+            return np.ones(self.n_rows) if given is None else given
+        weights = (slack if given is None else slack.weighted(given)).weights
+        return np.ones(self.n_rows) if weights is None else np.asarray(weights, dtype=np.float64)
 
     def scores(self, coef: Array) -> Array:
         """Return f, without the bias: ``X @ coef``, or ``K @ (y * coef)`` for a kernel."""

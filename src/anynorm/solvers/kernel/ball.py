@@ -34,7 +34,7 @@ from anynorm.certificate import certify, optimal_bias
 from anynorm.norms import K12, L2, TopK2
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
-from anynorm.solvers.kernel.box import bounded, row_weights
+from anynorm.solvers.kernel.box import bounded
 from anynorm.solvers.kernel.general import solve_general
 from anynorm.solvers.kernel.rows import KernelRows
 from anynorm.solvers.kernel.smo import BoxResult, Values, minimise_box
@@ -92,7 +92,7 @@ class _Search:
         self.max_iter, self.deadline, self.progress = max_iter, deadline, progress
         self.began, self.n_iter = time.monotonic(), 0
         self.slack = problem.loss.slack
-        self.w = row_weights(problem)
+        self.w = problem.row_weights()
         self.length = problem.C
         # No solution comes near this bound, but an indefinite kernel would go to infinity.
         self.upper = _FARTHEST**2 * self.length * np.sqrt(self.w)

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from anynorm.certificate import certify, optimal_bias
 from anynorm.norms import L1, LInf, SquaredL2, TopK
-from anynorm.norms.base import Weighted
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
 from anynorm.solvers.kernel.polish import polished
@@ -70,25 +69,15 @@ def certified(problem: Problem, found: BoxResult, tol: float) -> Solution:
 
 def _fixes_bias(problem: Problem, beta: Array) -> bool:
     """Whether variables of both signs lie between their bounds, so that there is one bias."""
-    bound = problem.C * row_weights(problem)
+    bound = problem.C * problem.row_weights()
     free = (np.abs(beta) > _AT_BOUND * bound) & (np.abs(beta) < (1 - _AT_BOUND) * bound)
     return bool(np.any(beta[free] > 0) and np.any(beta[free] < 0))
-
-
-def row_weights(problem: Problem) -> Array:
-    """The weights of the rows: the norm's own, times those of the problem."""
-    slack = problem.loss.slack
-    assert isinstance(slack, Weighted)
-    if problem.sample_weight is not None:
-        slack = slack.weighted(problem.sample_weight)
-    given = slack.weights
-    return np.ones(problem.n_rows) if given is None else np.asarray(given, dtype=np.float64)
 
 
 def box_of(problem: Problem, diagonal: Array | None = None) -> Box:
     """The bounds, the linear term, the budget and the diagonal of a problem."""
     slack, C, y = problem.loss.slack, problem.C, problem.y
-    weights = row_weights(problem)
+    weights = problem.row_weights()
     upper, budget = C * weights, np.inf
     if isinstance(slack, SquaredL2):
         with np.errstate(divide="ignore"):
