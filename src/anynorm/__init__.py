@@ -17,7 +17,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from anynorm import datasets, losses, norms, plotting, reductions
+    from anynorm import datasets, losses, norms, plotting, reductions, screening
     from anynorm.dictionaries import KernelDictionary, PolynomialDictionary
     from anynorm.estimators.budget_svc import BudgetSVC
     from anynorm.estimators.least_norm_svc import LeastNormSVC
@@ -55,10 +55,11 @@ __all__ = [
     "norms",
     "plotting",
     "reductions",
+    "screening",
     "sparse_svm_path",
 ]
 
-_SUBMODULES = frozenset({"datasets", "losses", "norms", "plotting", "reductions"})
+_SUBMODULES = frozenset({"datasets", "losses", "norms", "plotting", "reductions", "screening"})
 _HOME = {
     "BudgetSVC": "anynorm.estimators.budget_svc",
     "KernelDictionary": "anynorm.dictionaries",
