@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,7 +120,10 @@ class _Search:
             if self.best is None or solution.certificate.gap < self.best.certificate.gap:
                 self.best = solution
             gap = self.best.certificate.gap
-            if self.best.status is not Status.MAX_ITER or found.stopped is Status.TIME_LIMIT:
+            if found.stopped is Status.TIME_LIMIT and self.best.status is Status.MAX_ITER:
+                late = replace(self.best.certificate, status=Status.TIME_LIMIT)
+                self.best = replace(self.best, certificate=late)
+            if self.best.status is not Status.MAX_ITER:
                 break
             if self.n_iter >= self.max_iter:
                 break

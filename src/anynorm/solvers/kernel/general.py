@@ -103,21 +103,17 @@ def _follow(
         K = rows.gram.block(index, index)
         Q = (K + K.T) / 2 * y * y[:, None]
     barrier = _barrier_of(problem, norm, y, kept)
-    whole = np.zeros(len(kept))
 
     def done(centre: Centre) -> bool:
         dual = float(centre.a.sum()) - 0.5 * float(centre.a @ centre.pulled)
         size = max(abs(dual), 1e-10 * watch.zero_primal)
-        if barrier.degree / centre.t <= _LOOK_BELOW * watch.tol * size:
-            a = whole.copy()
-            a[kept] = centre.a
-            scores = np.zeros(len(kept))
-            scores[kept] = y * centre.pulled
-            if watch.look(a, centre.bias, *_values(problem, a, scores, centre.bias)):
-                return True
-            if barrier.degree / centre.t <= _ROUNDING * size:
-                return True
-        return not watch.tick()
+        expected, more = barrier.degree / centre.t, watch.tick()
+        if more and expected > _LOOK_BELOW * watch.tol * size:
+            return False
+        a, scores = np.zeros(len(kept)), np.zeros(len(kept))
+        a[kept], scores[kept] = centre.a, y * centre.pulled
+        found = watch.look(a, centre.bias, *_values(problem, a, scores, centre.bias))
+        return found or not more or expected <= _ROUNDING * size
 
     follow_centre(Q, y, barrier, watch.zero_primal, done=done)
     return watch.solution()
