@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from anynorm.certificate import relative_gap
 from anynorm.solution import Progress, Status
+from anynorm.solvers.kernel.free_step import free_step
 from anynorm.solvers.kernel.rows import KernelRows
 from anynorm.solvers.kernel.smo_kernels import largest, pulls, rises_and_falls, solve_block
 
@@ -39,6 +40,7 @@ _LEAP_EVERY, _LEAPS = 10, 5  # blocks between two leaps, and how many directions
 _EARLY = 0.7  # of tol: the gap by float32 rows at which the exact one is computed
 _PROGRESS, _PATIENCE = 0.9, 200  # looks at the gap without such progress
 _SINGULAR = 1e-6
+_NEWTON_FROM, _MOST_FREE, _NEWTON_AGAIN = 0.05, 2000, 5  # gap, variables, blocks in between
 _SHRINK_AFTER, _SHRINK_AGAIN = 100, 15  # blocks with all rows before those not settled go on alone
 _MOST_KEPT, _SHRUNK_BLOCKS, _SHRUNK_GOAL = 0.8, 1000, 0.25
 _LEAP_UNTIL = 1e-5  # gap: later on leaps disturb more than they gain
@@ -130,6 +132,8 @@ def minimise_box(
             continue
         gap = watch.look(search)
         search.leaping = gap > _LEAP_UNTIL
+        if moved and _EARLY * tol < gap < _NEWTON_FROM and search.newton():
+            gap = watch.look(search)
         # Without a move at exact scores there is nothing left to do, but for more accurate rows.
         stuck = watch.stalled or (not moved and search.exact)
         if stuck and not over and search.take_float64_rows():
@@ -190,6 +194,7 @@ class _Search:
         self.diagonal = np.empty(0) if box.diagonal is None else box.diagonal
         self.n_steps = self.n_blocks = 0
         self.next_shrink = _SHRINK_AFTER
+        self.next_newton, self.newton_wait = 0, _NEWTON_AGAIN
         m = len(box.sign)
         self.pull, self.rise, self.fall = np.empty(m), np.empty(m), np.empty(m)
         self.chosen = np.zeros(m, dtype=bool)
@@ -219,6 +224,38 @@ class _Search:
             self.scores[needed] = self.rows.exact_scores(self.beta, np.flatnonzero(needed))
         self.exact = True
         self.leaps = _Leaps(self.beta, self.scores)
+
+    def newton(self) -> bool:
+        """Take the free variables to their optimum, where they are few; whether that was done."""
+        box = self.box
+        if self.n_blocks < self.next_newton:
+            return False
+        self._look_round()
+        free = np.flatnonzero((self.value > box.lower) & (self.value < box.upper))
+        if not 0 < len(free) <= min(_MOST_FREE, self.rows.block_rows):
+            return False
+        index, sign = box.row[free], box.sign[free]
+        Q = self.rows.gram.block(index, index)
+        if self.diagonal.size:
+            Q += self.diagonal[index] * (index[:, None] == index[None, :])
+        Q *= sign[:, None] * sign
+        rules = [sign, np.ones(len(free))] if self.left <= 0 else [sign]
+        below, above = (box.lower - self.value)[free], (box.upper - self.value)[free]
+        change = free_step(Q, sign * self.pull[free], np.array(rules), below, above)
+        if change is not None and self.left > 0 and float(change.sum()) > self.left:
+            change = None
+        self.newton_wait = _NEWTON_AGAIN if change is not None else 2 * self.newton_wait
+        self.next_newton = self.n_blocks + self.newton_wait
+        if change is None:
+            return False
+        slots = self.rows.load(index)
+        self.rows.add(self.scores, slots, sign * change)
+        self.rows.release(slots)
+        self.value[free] = np.clip(self.value[free] + change, box.lower[free], box.upper[free])
+        np.add.at(self.beta, index, sign * change)
+        self.exact = False
+        self.leaps = _Leaps(self.beta, self.scores)
+        return True
 
     def solve_unsettled(self, max_iter: int, deadline: float | None) -> None:
         """Go on with the rows that are not settled at a bound alone, then catch up on the others.
