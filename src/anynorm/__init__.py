@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from anynorm.estimators.sparse_svc_cv import SparseSVCCV
     from anynorm.estimators.svc import SVC
     from anynorm.path import PathInterrupted, SolutionPath
+    from anynorm.solvers.simplex.min_norm import min_norm_point
 
 __version__ = "0.1.0.dev0"
 
@@ -52,6 +53,7 @@ __all__ = [
     "__version__",
     "datasets",
     "losses",
+    "min_norm_point",
     "norms",
     "plotting",
     "reductions",
@@ -75,6 +77,7 @@ _HOME = {
     "SolutionPath": "anynorm.path",
     "SparseSVC": "anynorm.estimators.sparse_svc",
     "SparseSVCCV": "anynorm.estimators.sparse_svc_cv",
+    "min_norm_point": "anynorm.solvers.simplex.min_norm",
     "sparse_svm_path": "anynorm.estimators.sparse_path",
 }
 

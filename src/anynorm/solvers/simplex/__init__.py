@@ -1,0 +1,6 @@
+"""Problems on the simplex: the point of least norm in the hull of some points."""
+
+from anynorm.solvers.simplex.min_norm import min_norm_point
+from anynorm.solvers.simplex.points import DensePoints, KernelPoints, Points, SparsePoints
+
+__all__ = ["DensePoints", "KernelPoints", "Points", "SparsePoints", "min_norm_point"]

@@ -1,0 +1,352 @@
+"""The point of least norm in the convex hull of some points.
+
+        minimise  ||A x||^2   over the simplex, x >= 0, sum(x) = 1
+
+The points are the columns of A.  With w = A x, no point of the hull is nearer to 0 than
+``min_i A_i'w / ||w||``, whose square is the dual value, and at the optimum all points that x uses
+have ``A_i'w = ||w||^2``, the others no less.
+
+Wolfe's method (`corral.py`) solves the problem for some working points.  Those of all points that
+lie lowest, ``A_i'w`` least, join them until none is below ``||w||^2``.  Points that the gap proves
+unused are left out of these comparisons, and come back for the certificate.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from anynorm.array_checks import finite_vector, positive
+from anynorm.certificate import Certificate, relative_gap
+from anynorm.solution import Progress, Solution, Status
+from anynorm.solvers.simplex.corral import Corral
+from anynorm.solvers.simplex.points import Points, as_points, gram, scaled
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+_WORKING = 10_000  # the most points whose products with each other are kept
+_FIRST = 400  # the most points to begin with
+_ALL_AT_ONCE = 2000  # so many points or fewer in a space of far more dimensions are all taken
+_STALLS = 3
+_SHARE = 0.1  # of the gap wanted, for the problem of the working points
+
+
+def min_norm_point(
+    A: Any,
+    *,
+    kernel_matrix: bool = False,
+    tol: float = 1e-9,
+    max_iter: int = 10_000,
+    time_limit: float | None = None,
+    start: ArrayLike | None = None,
+    verbose: int = 0,
+) -> Solution:
+    r"""Find the point of least norm in the convex hull of some points, the columns of A.
+
+    That is :math:`\min \|Ax\|^2` over the simplex, :math:`x \ge 0`, :math:`\sum_i x_i = 1`: the
+    hard-margin SVM without a bias.  Soft margins, the one-class SVM and the Lasso take this form
+    through `anynorm.reductions`.
+
+    Parameters
+    ----------
+    A : {array-like, sparse matrix} of shape (d, n), or points
+        The n points, as columns.  Points of `anynorm.reductions` (or anything with the attributes d
+        and n and the methods dot, combine, columns, norms_squared and products) need not be stored.
+    kernel_matrix : bool, default=False
+        Whether A is instead the n x n matrix of products of the points, a kernel matrix.
+    tol : float, default=1e-9
+        The relative duality gap to reach.
+    max_iter : int, default=10_000
+        The most major steps of Wolfe's method.
+    time_limit : float or None, default=None
+        Stop after that many seconds.
+    start : array-like of shape (n,) or None, default=None
+        Where to start: numbers of at least 0, which are scaled to the sum 1, such as the ``x`` of a
+        similar problem.
+    verbose : int, default=0
+        1 prints a line for each progress report.
+
+    Returns
+    -------
+    Solution
+        ``x`` are the coefficients and ``dual`` is the point w = A x (x for a kernel matrix).
+        ``certificate`` has the primal value ||A x||^2, the dual value
+        ``max(0, min_i A_i'w / ||w||)^2`` and their relative gap.  Where 0 is in the hull, both
+        are 0 up to 1e-10 times tol of the largest squared length.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Where tol is not reached.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm import min_norm_point
+    >>> A = np.array([[1.0, 3.0, 2.0], [2.0, 0.0, 5.0]])
+    >>> solution = min_norm_point(A)
+    >>> solution.x, solution.dual
+    (array([0.75, 0.25, 0.  ]), array([1.5, 1.5]))
+    >>> print(solution.certificate)
+    optimal: primal 4.5, dual 4.5, relative gap 0.0e+00 (tol 1e-09)
+
+    The origin between two points:
+
+    >>> min_norm_point(np.array([[-1.0, 1.0]])).certificate.primal
+    0.0
+    """
+    tol = positive(tol, "tol")
+    limit = None if time_limit is None else time.monotonic() + positive(time_limit, "time_limit")
+    if isinstance(max_iter, bool) or int(max_iter) != max_iter or max_iter < 1:
+        raise ValueError(f"max_iter must be an integer of at least 1; got {max_iter!r}.")
+    points = as_points(A, kernel_matrix=kernel_matrix)
+    solution = solve_min_norm(
+        points,
+        tol=tol,
+        max_iter=int(max_iter),
+        deadline=limit,
+        start=None if start is None else _usable_start(start, points.n),
+        progress=_printed if verbose else None,
+    )
+    _warn(solution, int(max_iter))
+    return solution
+
+
+def solve_min_norm(
+    points: Points,
+    *,
+    tol: float = 1e-9,
+    max_iter: int = 10_000,
+    deadline: float | None = None,
+    start: Array | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    max_working: int = _WORKING,
+) -> Solution:
+    """As `min_norm_point`, for points, without a warning.
+
+    `deadline` is a moment of `time.monotonic`, `max_working` the most points whose products with
+    each other are kept.
+    """
+    points, norms, scale = scaled(points)
+    search = _Search(points, norms, tol, max_iter, deadline, progress)
+    state = search.run(start, max_working)
+    w = scale * points.combine(state.x)
+    certificate = Certificate(
+        scale * (scale * state.primal),
+        scale * (scale * state.dual),
+        math.nan if search.indefinite else state.gap,
+        search.status(state),
+        tol,
+        scale * (scale * search.zero_primal),
+    )
+    return Solution(w, certificate, search.n_iter, x=state.x)
+
+
+class State(NamedTuple):
+    """A point of the simplex with the products ``A_i'w`` and what they say about it."""
+
+    x: Array
+    inner: Array
+    primal: float
+    dual: float
+    gap: float
+
+
+class _Search:
+    """The search for the least norm, with its limits."""
+
+    def __init__(
+        self,
+        points: Points,
+        norms: Array,
+        tol: float,
+        max_iter: int,
+        deadline: float | None,
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self.points, self.tol, self.max_iter, self.progress = points, tol, max_iter, progress
+        self.deadline = math.inf if deadline is None else deadline
+        self.norms, self.zero_primal = norms, float(norms.max())
+        self.floor = 1e-10 * self.zero_primal
+        self.n_iter, self.began = 0, time.monotonic()
+        self.indefinite = self.late = False
+        self.alive: Index | None = None
+        self.view, self.looks = points, 0
+
+    def run(self, start: Array | None, max_working: int) -> State:
+        """Return the best point found."""
+        working, x = self._first(start)
+        corral = Corral(self._shift(working), self.floor)
+        corral.extend(gram(self.points, working, working))
+        corral.begin(x)
+        best, stalls = None, 0
+        while True:
+            self.n_iter += corral.descend(
+                _SHARE * self.tol, self.max_iter - self.n_iter, self.deadline
+            )
+            self.indefinite |= corral.indefinite
+            x = np.zeros(self.points.n)
+            x[working] = corral.x
+            state = self.look(x)
+            stalls = 0 if best is None or state.primal < best.primal else stalls + 1
+            if best is None or state.gap < best.gap:
+                best = state
+            if best.gap <= self.tol or stalls >= _STALLS or not self._goes_on():
+                return best if self.alive is None else self._certified(best)
+            self._screen(state, working)
+            working = self._choose(corral, working, state, max_working)
+
+    def look(self, x: Array) -> State:
+        """The products ``A_i'w`` of the points that are not proved unused, and the gap."""
+        w = self.points.combine(x)
+        inner = self.points.dot(w) if self.alive is None else np.full(self.points.n, np.inf)
+        if self.alive is not None:
+            inner[self.alive] = self.view.dot(w)
+        used = np.flatnonzero(x)
+        primal, lowest = float(x[used] @ inner[used]), float(inner.min())
+        self.indefinite |= primal < -1e-8 * self.zero_primal
+        primal = max(primal, 0.0)
+        # The bound cannot exceed the norm: what is above is rounding.
+        dual = min(lowest * (lowest / primal), primal) if lowest > 0 and primal > 0 else 0.0
+        state = State(x, inner, primal, dual, relative_gap(primal, dual, self.zero_primal))
+        if self.progress is not None:
+            seconds = time.monotonic() - self.began
+            self.progress(Progress(self.n_iter, primal, dual, state.gap, seconds))
+        return state
+
+    def status(self, state: State) -> Status:
+        """How the search ended."""
+        if self.indefinite:
+            return Status.UNCERTIFIED
+        if state.gap <= self.tol:
+            return Status.OPTIMAL
+        return Status.TIME_LIMIT if self.late else Status.MAX_ITER
+
+    def _goes_on(self) -> bool:
+        self.late = time.monotonic() >= self.deadline
+        return not (self.late or self.indefinite or self.n_iter >= self.max_iter)
+
+    def _certified(self, state: State) -> State:
+        """The same point, compared with all points."""
+        self.alive = None
+        return self.look(state.x)
+
+    def _first(self, start: Array | None) -> tuple[Index, Array]:
+        """Working points to begin with, and a point of their hull."""
+        n, d = self.points.n, self.points.d
+        if start is not None:
+            working = np.flatnonzero(start)
+            return working, start[working]
+        shortest = int(self.norms.argmin())
+        if self.norms[shortest] <= self.tol * self.floor:
+            return np.array([shortest]), np.ones(1)
+        few = n <= _ALL_AT_ONCE and n <= d // 4
+        size = n if few else min(n, max(50, min(d // 2, _FIRST)))
+        if size == n:
+            working = np.arange(n)
+        else:
+            inner = self.points.dot(self.points.combine(np.full(n, 1.0 / n)))
+            working = np.argpartition(inner, size - 1)[:size]
+        x = np.zeros(size)
+        x[self.norms[working].argmin()] = 1.0
+        return working, x
+
+    def _shift(self, working: Index) -> float:
+        """A typical squared length, for the corral's factor."""
+        typical = float(np.median(self.norms[working]))
+        return typical if typical > 0 else max(self.zero_primal, 1.0)
+
+    def _choose(self, corral: Corral, working: Index, state: State, max_working: int) -> Index:
+        """Let the lowest points join the working ones, and the highest leave where they are many.
+
+        The corral gets the exact products of its points with w.
+        """
+        corral.g = state.inner[working]
+        limit = min(max_working, 3 * corral.size + 200)
+        if len(working) > limit:
+            rank = corral.g.copy()
+            rank[corral.S] = -np.inf
+            count = max(limit // 2, corral.size)
+            kept = np.sort(np.argpartition(rank, count - 1)[:count])
+            corral.keep(kept)
+            working = working[kept]
+        short = state.primal - state.inner
+        short[working] = 0.0
+        joining = np.flatnonzero(short > _SHARE * self.tol * max(state.primal, self.floor))
+        room = min(max(20, corral.size // 2), max_working - len(working))
+        if len(joining) > room:
+            joining = joining[np.argpartition(-short[joining], room)[:room]]
+        if len(joining):
+            working = np.concatenate([working, joining])
+            corral.extend(gram(self.points, joining, working))
+            corral.g = state.inner[working]
+        return working
+
+    def _screen(self, state: State, working: Index) -> None:
+        """Leave out of further comparisons what the gap proves unused, where that pays.
+
+        The best w* of the hull has ``w'w* >= ||w*||^2``, so that ``||w - w*||^2 <= P - D``, and
+        the points in use have ``(A_i - w)'w* <= 0``.
+        """
+        self.looks += 1
+        subset = getattr(self.points, "subset", None)
+        if subset is None or self.looks < 3 or not state.dual > 0:
+            return
+        alive = np.arange(self.points.n) if self.alive is None else self.alive
+        inner = state.inner[alive]
+        radius = math.sqrt(max(state.primal - state.dual, 0.0)) + 1e-7 * math.sqrt(state.primal)
+        distance = np.sqrt(np.maximum(self.norms[alive] - 2 * inner + state.primal, 0.0))
+        possible = inner - state.primal <= radius * distance
+        possible[np.isin(alive, working)] = True
+        if 4 * np.count_nonzero(possible) <= len(alive):
+            self.alive = alive[possible]
+            self.view = subset(self.alive)
+
+
+def _usable_start(start: ArrayLike, n: int) -> Array:
+    x = finite_vector(start, "start", n, "point")
+    if x.min() < 0 or not x.max() > 0:
+        raise ValueError("start must hold numbers of at least 0, not all of them 0.")
+    x = x / x.max()
+    return x / x.sum()
+
+
+def _printed(state: Progress) -> None:
+    print(
+        f"min_norm_point: iteration {state.iteration}, primal {state.primal:.8g}, "
+        f"dual {state.dual:.8g}, gap {state.gap:.2e}, {state.seconds:.2f} s",
+        flush=True,
+    )
+
+
+def _warn(solution: Solution, max_iter: int) -> None:
+    """Warn where the gap is larger than wanted, and say what to do about it."""
+    certificate = solution.certificate
+    if certificate.status is Status.OPTIMAL:
+        return
+    if certificate.status is Status.UNCERTIFIED:
+        message = (
+            "the kernel matrix is not positive semidefinite: there is no duality gap to say how "
+            "good this point is. Check the kernel, or add to its diagonal."
+        )
+    else:
+        if certificate.status is Status.TIME_LIMIT:
+            remedy = "raise time_limit"
+        elif solution.n_iter >= max_iter:
+            remedy = "raise max_iter"
+        else:
+            remedy = "float64 allows no smaller gap here: raise tol, or scale the rows of A alike"
+        message = (
+            f"stopped at a relative gap of {certificate.gap:.1e} after {solution.n_iter} "
+            f"iterations (tol={certificate.tol:.0e}). The point is usable and its certificate says "
+            f"how far it is from optimal; {remedy}."
+        )
+    warnings.warn(message, ConvergenceWarning, stacklevel=3)
