@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 Constraints = Literal["inequality", "equality"]
 
 _ROUNDING = 1e-12
+_FEW = 16
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,10 @@ class Loss:
         for loss in LOSSES.values():
             if loss.slack == norm and loss.constraints == constraints:
                 return loss
-        return cls(f"{norm!r} {constraints}", norm, constraints)
+        # A matrix would be written out in full.
+        large = any(np.size(value) > _FEW for value in norm.get_params().values())
+        name = type(norm).__name__ if large else repr(norm)
+        return cls(f"{name} {constraints}", norm, constraints)
 
     @property
     def smooth(self) -> bool:

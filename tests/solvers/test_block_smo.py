@@ -59,13 +59,14 @@ def kinds_of_gram():
 
 @pytest.mark.parametrize("kind", kinds_of_gram())
 def test_rows_are_those_of_the_kernel(kind):
-    X, _ = noisy(90)
+    n = 400
+    X, _ = noisy(n)
     gram = kinds_of_gram()[kind](X)
     rows = KernelRows(gram, 1 << 20)
     K = gram.block(slice(None), slice(None))
-    index = np.array([3, 50, 7, 89])
+    index = np.array([3, 50, 7, 399])
     slots = rows.load(index)
-    scores, weights = np.zeros(90), np.array([1.0, -2.0, 0.5, 3.0])
+    scores, weights = np.zeros(n), np.array([1.0, -2.0, 0.5, 3.0])
     rows.add(scores, slots, weights)
     size = np.abs(K).max()
     np.testing.assert_allclose(
@@ -79,18 +80,19 @@ def test_rows_are_those_of_the_kernel(kind):
 
 
 def test_rows_make_room_for_others_but_not_while_they_are_held():
-    gram = Gram.rbf(noisy(300)[0], 0.2)
+    n = 400
+    gram = Gram.rbf(noisy(n)[0], 0.2)
     rows = KernelRows(gram, 0)
     assert rows.capacity == 64
     K = gram.block(slice(None), slice(None))
     held = rows.load(np.arange(30))
     for start in (30, 60, 90, 120):
         slots = rows.load(np.arange(start, start + 30))
-        scores = np.zeros(300)
+        scores = np.zeros(n)
         rows.add(scores, slots, np.ones(30))
         np.testing.assert_allclose(scores, K[start : start + 30].sum(axis=0), atol=1e-4)
         rows.release(slots)
-    scores = np.zeros(300)
+    scores = np.zeros(n)
     rows.add(scores, held, np.ones(30))
     np.testing.assert_allclose(scores, K[:30].sum(axis=0), atol=1e-4)
     with pytest.raises(MemoryError, match="raise cache_size"):
@@ -176,7 +178,7 @@ def test_duals_stay_in_their_ball_and_sum_to_zero():
 
 
 def test_float32_rows_give_way_where_they_are_not_accurate_enough():
-    X, y = noisy(100)
+    X, y = noisy(400)
     gram = Gram.poly((X + 50).astype(np.float32), 0.5, 2, 1.0)
     problem = Problem(y=y, C=0.1, loss=Loss.from_slack("l1"), gram=gram)
     assert solve_kernel(problem, tol=1e-4).status is Status.OPTIMAL

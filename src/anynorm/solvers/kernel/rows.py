@@ -24,6 +24,7 @@ Index = NDArray[np.intp]
 Array = NDArray[np.float64]
 
 _LEAST_ROWS = 64
+_FEW_POINTS = 300
 
 
 class KernelRows:
@@ -62,6 +63,8 @@ class KernelRows:
         buffer: NDArray[Any] | None = None,
     ) -> None:
         self.gram, self.n, self._holders = gram, gram.n, holders
+        # For few points float64 rows cost next to nothing.
+        exact = exact or self.n <= _FEW_POINTS
         self._maker, self._max_bytes = RowMaker(gram, exact), int(max_bytes)
         self.entry_error = self._maker.error
         row_bytes = self.n * np.dtype(self._maker.dtype).itemsize
