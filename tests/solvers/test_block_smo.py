@@ -230,3 +230,45 @@ def test_a_problem_without_slack_norm_is_refused():
         solve_kernel(
             Problem(y=y, C=1.0, loss=Loss.from_slack("l1"), gram=Gram.linear(X), intercept=None)
         )
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), B=st.integers(1, 40), C=st.sampled_from([0.1, 1.0, 30.0]))
+def test_points_above_the_budget_paper_s_elbow_carry_no_weight(seed, B, C):
+    """Theorem 2: where the B-th smallest margin is below 1, points of larger margins have a = 0."""
+    X, y = noisy(60, seed=seed)
+    loss = Loss.from_slack(TopK(B))
+    problem = Problem(y=y, C=C, loss=loss, gram=Gram.rbf(X, 0.2))
+    solution = solve_kernel(problem, tol=1e-10)
+    margins = y * (problem.scores(solution.dual) + solution.intercept)
+    elbow = np.sort(margins)[B - 1]
+    if elbow < 1 - 1e-6:
+        above = margins > elbow + 1e-6
+        np.testing.assert_allclose(solution.dual[above], 0.0, atol=1e-7 * C)
+        # It does not say that at most B carry weight: those tied at the elbow share what is left.
+        assert np.count_nonzero(solution.dual > 1e-9 * C) >= min(B, solution.dual.sum() / C)
+
+
+def test_a_kernel_that_rounding_made_indefinite_is_still_certified():
+    X, y = noisy(80, p=2)
+    K = Gram.rbf(X, 0.05).block(slice(None), slice(None)).astype(np.float32).astype(np.float64)
+    assert np.linalg.eigvalsh(K)[0] < 0
+    problem = Problem(y=y, C=1.0, loss=Loss.from_slack("l1"), gram=Gram.precomputed(K))
+    exact = Problem(y=y, C=1.0, loss=Loss.from_slack("l1"), gram=Gram.rbf(X, 0.05))
+    solution = solve_kernel(problem, tol=1e-5)
+    assert solution.status is Status.OPTIMAL
+    expected = solve_kernel(exact, tol=1e-5).certificate.primal
+    assert solution.certificate.primal == pytest.approx(expected, rel=1e-4)
+
+
+def test_an_indefinite_kernel_ends_uncertified():
+    rng = np.random.default_rng(0)
+    K = rng.standard_normal((30, 30))
+    K = K + K.T - 5 * np.eye(30)
+    y = np.where(np.arange(30) % 2 == 0, 1.0, -1.0)
+    for slack in ("l1", "l2", "squared_l2"):
+        loss = Loss.from_slack(slack)
+        problem = Problem(y=y, C=1.0, loss=loss, gram=Gram.precomputed(K))
+        solution = solve_kernel(problem, tol=1e-4, deadline=time.monotonic() + 20)
+        assert solution.status is Status.UNCERTIFIED
+        assert np.isnan(solution.certificate.gap)
