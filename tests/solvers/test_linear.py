@@ -21,17 +21,10 @@ from anynorm.solvers.linear.interior_point import solve_interior
 from anynorm.solvers.linear.newton_system import NewtonSystem
 from anynorm.solvers.linear.polish import polish_free_set
 from tests.references import solve_primal
+from tests.solvers.problems import BIASES, overlapping, small_data
 
 LOSSES = ["hinge", "squared_hinge", "logistic", "squared", "absolute"]
 BOXED = ["hinge", "squared_hinge", "absolute"]
-BIASES = ["free", None, 1.0]
-
-
-def overlapping(n=60, p=8, seed=0, shift=0.7):
-    rng = np.random.default_rng(seed)
-    y = np.where(np.arange(n) % 3 == 0, 1.0, -1.0)
-    X = rng.normal(size=(n, p)) + shift * y[:, None] * (np.arange(p) < 3)
-    return X, y
 
 
 def problem_of(X, y, loss="hinge", C=1.0, **pieces):
@@ -49,39 +42,11 @@ def precision_of(problem):
 
 @st.composite
 def small_problems(draw):
-    """Ties, duplicates, zero and constant columns, weights, scales; dense or sparse."""
-    n, p = draw(st.integers(2, 12)), draw(st.sampled_from([1, 2, 4, 30]))
-    rng = np.random.default_rng(draw(st.integers(0, 2**16)))
-    kind = draw(st.sampled_from(["normal", "whole", "binary", "repeated", "constant", "rank one"]))
-    X = rng.normal(size=(n, p))
-    if kind == "whole":
-        X = rng.integers(-2, 3, (n, p)).astype(float)
-    elif kind == "binary":
-        X = rng.integers(0, 2, (n, p)).astype(float)
-    elif kind == "repeated":
-        X = X[rng.integers(0, max(1, n // 2), n)]
-    elif kind == "constant":
-        X[:, 0], X[:, -1] = 3.0, 0.0
-    elif kind == "rank one":
-        X = X[:, :1] * np.ones(p)
-    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
-    y[0], y[-1] = 1.0, -1.0
-    weights = None
-    if draw(st.booleans()):
-        weights = rng.integers(0, 4, n).astype(float)
-        weights[0] = weights[-1] = 1.0
-    scale = None
+    X, y, pieces, rng = draw(small_data())
     if draw(st.integers(0, 3)) == 0:
-        scale = np.where(rng.random(p) < 0.3, 0.0, rng.uniform(0.1, 2.0, p))
-    return problem_of(
-        sp.csr_array(X) if draw(st.booleans()) else X * draw(st.sampled_from([1.0, 1e-3, 30.0])),
-        y,
-        draw(st.sampled_from(LOSSES)),
-        draw(st.sampled_from([1e-3, 1.0, 50.0])),
-        sample_weight=weights,
-        intercept=draw(st.sampled_from(BIASES)),
-        feature_scale=scale,
-    )
+        p = X.shape[1]
+        pieces["feature_scale"] = np.where(rng.random(p) < 0.3, 0.0, rng.uniform(0.1, 2.0, p))
+    return problem_of(X, y, draw(st.sampled_from(LOSSES)), **pieces)
 
 
 @settings(max_examples=120, deadline=None)
