@@ -327,6 +327,26 @@ def command(
     return rows
 
 
+def measured(measurement: dict[str, Any]) -> str:
+    """The time that a measurement took, and the gap that it reached where that is known."""
+    gap = measurement["gap"]
+    return seconds(measurement["cpu"]) + ("" if gap is None else f" (gap {max(gap, 0):.1e})")
+
+
+def memory_row(work: str, used: dict[str, int], part: str, goal: float) -> Row:
+    """The bytes of the data and of what was done with them, relative to those of the data."""
+    data, more = used["data"], used[part]
+    return Row(
+        work=work,
+        ours=f"{more / 2**20:.3g} MiB on top",
+        other=f"data {data / 2**20:.3g} MiB",
+        ratio=(data + more) / data,
+        sense="<=",
+        bound=goal,
+        details=used,
+    )
+
+
 def seconds(value: float) -> str:
     """A duration with three digits, in ms below a second."""
     return f"{value * 1e3:.3g} ms" if value < 1 else f"{value:.3g} s"

@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks import generators, harness
-from benchmarks.harness import Row, seconds
+from benchmarks.harness import Row, measured, seconds
 from benchmarks.peers.linear import PEERS
 
 
@@ -228,8 +228,8 @@ class Run:
             notes.append(f"ours stopped at a gap of {mine['certified_gap']:.1e}")
         return Row(
             work=str(row.work),
-            ours=_measured(mine),
-            other=f"{name} {_measured(other)}",
+            ours=measured(mine),
+            other=f"{name} {measured(other)}",
             ratio=other["cpu"] / mine["cpu"] if reached else None,
             bound=row.speedup,
             note="; ".join(notes),
@@ -243,8 +243,8 @@ class Run:
         reached = mine["certified_gap"] <= work.gap
         return Row(
             work=str(with_bias),
-            ours=_measured(mine),
-            other=f"ours without bias {_measured(plain)}",
+            ours=measured(mine),
+            other=f"ours without bias {measured(plain)}",
             ratio=mine["cpu"] / plain["cpu"] if reached else None,
             sense="<=",
             bound=BIAS_GOAL[work.data],
@@ -255,15 +255,7 @@ class Run:
     def memory(self, work: Work) -> Row:
         """Data and fit together, relative to the data."""
         used = self._call("memory", work, environment=harness.MEMORY_ENVIRONMENT)
-        return Row(
-            work=f"peak memory: {work}",
-            ours=f"{used['fit'] / 2**20:.3g} MiB on top",
-            other=f"data {used['data'] / 2**20:.3g} MiB",
-            ratio=(used["data"] + used["fit"]) / used["data"],
-            sense="<=",
-            bound=MEMORY_GOAL,
-            details=used,
-        )
+        return harness.memory_row(f"peak memory: {work}", used, "fit", MEMORY_GOAL)
 
     def imports(self, ours: str, other: str, goal: float | None) -> Row:
         """Two import statements, each in fresh interpreters."""
@@ -336,11 +328,6 @@ _IMPORTS = [
     ("import anynorm", "import sklearn", IMPORT_GOAL),
     ("from anynorm import LinearSVC", "from sklearn.svm import LinearSVC", None),
 ]
-
-
-def _measured(measurement: dict[str, Any]) -> str:
-    gap = measurement["gap"]
-    return seconds(measurement["cpu"]) + ("" if gap is None else f" (gap {max(gap, 0):.1e})")
 
 
 def write_data(folder: pathlib.Path, *, quick: bool) -> None:

@@ -27,7 +27,7 @@ import numpy as np
 
 from benchmarks import harness
 from benchmarks.generators import Data
-from benchmarks.harness import Row, seconds
+from benchmarks.harness import Row, measured, seconds
 from benchmarks.peers.sparse import GRIDS, PEERS, SQUARED_HINGE_DIAL, Point, scikit_learn
 
 PATH_GAP = 1e-9
@@ -342,13 +342,13 @@ class Run:
         for side in (mine, *theirs.values()):
             side["gap"] = max(relative_gap(side["value"], bound, fit.data.n), 0.0)
         if not theirs:
-            return Row(str(fit), _measured(mine), f"none of {', '.join(fit.peers)} in time", None)
+            return Row(str(fit), measured(mine), f"none of {', '.join(fit.peers)} in time", None)
         name = min(theirs, key=lambda key: theirs[key]["cpu"])
         reached = mine["gap"] <= fit.gap
         return Row(
             work=str(fit),
-            ours=_measured(mine),
-            other=f"{name} {_measured(theirs[name])}",
+            ours=measured(mine),
+            other=f"{name} {measured(theirs[name])}",
             ratio=theirs[name]["cpu"] / mine["cpu"] if reached else None,
             bound=fit.speedup,
             note=f"{mine['n_nonzero']} features; first run {seconds(mine['first_cpu'])}",
@@ -374,8 +374,8 @@ class Run:
         other, note = time_needed(trials, gap, self.limit)
         return Row(
             work=f"squared hinge + 1-norm, {data}, C={C:g}, gap {gap:g}",
-            ours=_measured(mine),
-            other=f'scikit-learn LinearSVC(penalty="l1") {_measured(other)}',
+            ours=measured(mine),
+            other=f'scikit-learn LinearSVC(penalty="l1") {measured(other)}',
             ratio=other["cpu"] / mine["cpu"] if mine["certified_gap"] <= gap else None,
             bound=goal,
             note=note or f"{mine['n_nonzero']} features",
@@ -407,14 +407,8 @@ class Run:
         """Data and path together, relative to the data."""
         data = self.sizes.widths[-1]
         used = self._call("memory", data, environment=harness.MEMORY_ENVIRONMENT)
-        return Row(
-            work=f"peak memory, whole exact path, {data}",
-            ours=f"{used['path'] / 2**20:.3g} MiB on top",
-            other=f"data {used['data'] / 2**20:.3g} MiB",
-            ratio=(used["data"] + used["path"]) / used["data"],
-            sense="<=",
-            bound=MEMORY_GOAL,
-            details=used,
+        return harness.memory_row(
+            f"peak memory, whole exact path, {data}", used, "path", MEMORY_GOAL
         )
 
     def cold_start(self) -> Row:
@@ -493,11 +487,6 @@ def time_needed(
         best = {**best, "cpu": max(rest, best["cpu"])}
     gap_text = "nothing" if best["gap"] is None else f"a gap of {best['gap']:.1e}"
     return best, f"scikit-learn reaches {gap_text} in {limit:g} s: the ratio is at least this"
-
-
-def _measured(measurement: dict[str, Any]) -> str:
-    gap = measurement["gap"]
-    return seconds(measurement["cpu"]) + ("" if gap is None else f" (gap {gap:.0e})")
 
 
 def prepare(folder: pathlib.Path, options: argparse.Namespace) -> harness.Jobs:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import generators, harness
-from benchmarks.harness import Row, seconds
+from benchmarks.harness import Row, measured, seconds
 from benchmarks.peers.linear import PEERS
 
 GAP = 1e-4
@@ -165,8 +165,8 @@ class Run:
         reached = max(three["gap"], one["gap"]) <= GAP
         return Row(
             work=f"three rounds, sparse text-like, C={C:g}, gap {GAP:g}",
-            ours=f"{_measured(three)}",
-            other=f"one 2-norm fit of ours {_measured(one)}",
+            ours=measured(three),
+            other=f"one 2-norm fit of ours {measured(one)}",
             ratio=three["cpu"] / one["cpu"] if reached else None,
             sense="<=",
             bound=bound,
@@ -184,8 +184,8 @@ class Run:
         notes.append(f"last 1-norm objective {100 * excess:+.2f} % from theirs")
         return Row(
             work=f"ten rounds, {self.genes}, C={C:g}, gap {GAP:g}",
-            ours=_measured(mine),
-            other=f"ten liblinear fits, rescaled copies {_measured(theirs)}",
+            ours=measured(mine),
+            other=f"ten liblinear fits, rescaled copies {measured(theirs)}",
             ratio=theirs["cpu"] / mine["cpu"] if mine["gap"] <= GAP else None,
             bound=bound,
             note="; ".join(notes),
@@ -219,10 +219,6 @@ class Run:
             ("table", functools.partial(self.table, "genes", TABLE_GOAL)),
             ("table, not standardised", functools.partial(self.table, "raw", None)),
         ]
-
-
-def _measured(measurement: dict[str, Any]) -> str:
-    return f"{seconds(measurement['cpu'])} (gap {measurement['gap']:.1e})"
 
 
 def microarray(n: int, p: int, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

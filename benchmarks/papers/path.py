@@ -29,7 +29,7 @@ from benchmarks.papers import protocol
 from benchmarks.papers.counting import readings
 from benchmarks.papers.one_norm import one_norm_grid
 from benchmarks.papers.protocol import Grid, Model
-from benchmarks.papers.store import Store, command_line, load, open_store, recorded
+from benchmarks.papers.store import Store, carry_out, command_line, load, recorded
 from benchmarks.papers.walk import GENE_CS
 from benchmarks.peers.sparse import highs
 
@@ -320,13 +320,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = command_line("path", __doc__, PARTS, repeats=50).parse_args(arguments)
     from benchmarks.papers import path_report
 
-    store = open_store("path", options)
-    for line in _experiments(store, options):
-        print(line, flush=True)
-    if store.path == RESULTS:
-        path_report.write(store.content)
-    else:
-        print(path_report.text(store.content))
+    carry_out("path", options, _experiments, path_report)
 
 
 def _experiments(store: Store, options: argparse.Namespace) -> Iterator[str]:

@@ -4,7 +4,7 @@ import argparse
 import json
 import os
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from benchmarks import harness
@@ -55,6 +55,25 @@ def command_line(
         "--results", type=pathlib.Path, help="JSON file, instead of the recorded one"
     )
     return parser
+
+
+def carry_out(
+    name: str,
+    options: argparse.Namespace,
+    experiments: Callable[[Store, argparse.Namespace], Iterable[str]],
+    report: Any,
+) -> None:
+    """Run what is missing, a line for each; then bring the page up to date, or print the tables.
+
+    `report` has `write` for the recorded results and `text` for all others.
+    """
+    store = open_store(name, options)
+    for line in experiments(store, options):
+        print(line, flush=True)
+    if store.path == recorded(name):
+        report.write(store.content)
+    else:
+        print(report.text(store.content))
 
 
 def load(name: str, scaling: str) -> tuple[Any, Any, list[Any]] | None:

@@ -25,7 +25,7 @@ from anynorm.solvers.linear import walk
 from benchmarks.papers import protocol
 from benchmarks.papers.one_norm import one_norm_grid
 from benchmarks.papers.protocol import Grid, powers_of_ten
-from benchmarks.papers.store import Store, command_line, load, open_store, recorded
+from benchmarks.papers.store import Store, carry_out, command_line, load, recorded
 
 RESULTS = recorded("walk")
 PARTS = ("table2", "figure2", "figure3")
@@ -173,13 +173,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     from benchmarks.papers import walk_report
 
-    store = open_store("walk", options)
-    for line in _experiments(store, options):
-        print(line, flush=True)
-    if store.path == RESULTS:
-        walk_report.write(store.content)
-    else:
-        print(walk_report.text(store.content))
+    carry_out("walk", options, _experiments, walk_report)
 
 
 def _experiments(store: Store, options: argparse.Namespace) -> Iterator[str]:

@@ -22,6 +22,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from anynorm.design import Matrix
 from anynorm.estimators._parameters import check_parameters
+from anynorm.estimators._state import keep
 from anynorm.estimators._validation import validate_features, validate_matrix
 from anynorm.gram import make_gram, resolve_gamma
 
@@ -38,14 +39,6 @@ class _Dictionary(TransformerMixin, BaseEstimator):
     """What dictionaries share: dense or sparse input, float32 or float64 out as in."""
 
     n_features_in_: int
-
-    def _store(self, X: Matrix, names: np.ndarray | None, **fitted: Any) -> None:
-        """Keep what was fitted, in one step; an error before leaves the old state."""
-        fitted["n_features_in_"] = X.shape[1]
-        if names is not None:
-            fitted["feature_names_in_"] = names
-        state = {k: v for k, v in vars(self).items() if k != "feature_names_in_"}
-        self.__dict__ = state | fitted
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -180,15 +173,15 @@ class KernelDictionary(_Dictionary):
             degree=self.degree,
             coef0=float(self.coef0),
         )
-        self._store(
-            X,
-            names,
-            component_indices_=rows,
-            components_=components,
-            n_components_=len(rows),
-            gamma_=gamma,
-            _gram=gram,
-        )
+        fitted = {
+            "component_indices_": rows,
+            "components_": components,
+            "n_components_": len(rows),
+            "gamma_": gamma,
+            "_gram": gram,
+            "n_features_in_": X.shape[1],
+        }
+        keep(self, fitted, names)
         return self
 
     def _chosen(self, n: int) -> np.ndarray:
@@ -308,7 +301,7 @@ class PolynomialDictionary(_Dictionary):
             The fitted transformer.
         """
         X, names = validate_matrix(self, X)
-        self._store(X, names)
+        keep(self, {"n_features_in_": X.shape[1]}, names)
         return self
 
     def transform(self, X: Any) -> Matrix:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
+
+from anynorm.estimators._cross_validation import score_columns, standard_error
 
 _SAME = 1e-12
 
@@ -50,7 +51,7 @@ class Curve:
         if rule == "best":
             good = mean >= mean[top] - same
         elif rule == "one_se":
-            enough = mean >= mean[top] - _standard_error(self.scores[top]) - same
+            enough = mean >= mean[top] - standard_error(self.scores[top]) - same
             good = np.abs(mean - mean[int(enough.argmax())]) <= same
         else:
             enough = mean >= mean[top] - tolerance - same
@@ -63,20 +64,11 @@ class Curve:
 
     def results(self) -> dict[str, Any]:
         """The curve as scikit-learn's searches present their tables."""
-        mean = self.scores.mean(axis=1)
         middle = self.low + (self.high - self.low) / 2
         return {
             "s_low": self.low,
             "s_high": self.high,
             "param_s": middle,
             "params": [{"s": s} for s in middle.tolist()],
-            **{f"split{k}_test_score": column for k, column in enumerate(self.scores.T)},
-            "mean_test_score": mean,
-            "std_test_score": self.scores.std(axis=1),
-            "rank_test_score": rankdata(-np.round(mean, 12), method="min").astype(np.int32),
-            "mean_n_features": self.features.mean(axis=1),
+            **score_columns(self.scores, self.features),
         }
-
-
-def _standard_error(scores: np.ndarray) -> float:
-    return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0

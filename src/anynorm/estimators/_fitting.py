@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from anynorm.certificate import Certificate
 from anynorm.estimators._parameters import intercept_kind, seed
+from anynorm.estimators._state import keep
 from anynorm.estimators._validation import Data
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
@@ -216,13 +217,10 @@ def store(
         "certificate_": certificate,
         "n_features_in_": data.X.shape[1],
     }
-    if data.feature_names is not None:
-        fitted["feature_names_in_"] = data.feature_names
     if getattr(estimator, "warm_start", False):
         fitted["_duals"] = [solution.dual for solution in solutions]
     fitted.update(special)
-    state = {k: v for k, v in vars(estimator).items() if k != "_duals" and not k.endswith("_")}
-    estimator.__dict__ = state | fitted
+    keep(estimator, fitted, data.feature_names)
     if estimator.verbose >= 2:
         for index, part in enumerate(certificate.per_class):
             print(f"{_title(type(estimator).__name__, data, index)}: {part}", flush=True)

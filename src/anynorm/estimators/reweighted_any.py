@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix
 from anynorm.estimators._parameters import check_parameters
+from anynorm.estimators._state import keep
 from anynorm.estimators._validation import validate_features, validate_matrix
 
 _PRUNED_SHARE = 1e-4
@@ -196,10 +197,7 @@ class Reweighted(MetaEstimatorMixin, BaseEstimator):
         }
         if hasattr(model, "classes_"):
             fitted["classes_"] = model.classes_
-        if names is not None:
-            fitted["feature_names_in_"] = names
-        state = {k: v for k, v in vars(self).items() if k != "feature_names_in_"}
-        self.__dict__ = state | fitted
+        keep(self, fitted, names)
 
     def _prepared(self, X: Any) -> Matrix:
         check_is_fitted(self)

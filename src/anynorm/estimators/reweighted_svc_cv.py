@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.stats import rankdata
-from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d
 
 from anynorm.certificate import Certificate
 from anynorm.design import Matrix
+from anynorm.estimators._cross_validation import (
+    row_weights,
+    score_columns,
+    scorer_of,
+    standard_error,
+)
 from anynorm.estimators._fitting import Report, binary_problem, deadline, run_all
 from anynorm.estimators._linear_model import labels_of, linear_scores
 from anynorm.estimators._parameters import check_parameters, seed
@@ -179,9 +183,7 @@ class ReweightedSVCCV(ReweightedSVC):
         model = self._model(grid[0], 1)
         data = labelled(model, data.X, y, sample_weight, data.feature_names)
         shared = shared_over_C(binary_problem(model, data, 0), float(self.tol))
-        weights = None
-        if sample_weight is not None:
-            weights = np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), len(data.codes))
+        weights = row_weights(sample_weight, len(data.codes))
         rows = data.X.tocsr() if sp.issparse(data.X) else data.X
         table = _Table(self, grid, rows, column_or_1d(y), weights, end, shared)
         table.fill(check_cv(self.cv, table.y, classifier=True), groups)
@@ -226,8 +228,7 @@ def choose(rule: str, scores: np.ndarray, features: np.ndarray) -> tuple[int, in
         c, rounds = np.argwhere(mean >= best - same)[0]
         return int(c), int(rounds)
     top = scores[np.unravel_index(np.argmax(mean), mean.shape)]
-    error = top.std(ddof=1) / np.sqrt(len(top)) if len(top) > 1 else 0.0
-    cells = np.argwhere(mean >= best - error - same)
+    cells = np.argwhere(mean >= best - standard_error(top) - same)
     used = features.mean(axis=2)
     c, rounds = min(cells.tolist(), key=lambda cell: (used[tuple(cell)], cell[1], cell[0]))
     return c, rounds
@@ -254,8 +255,7 @@ class _Table:
     def fill(self, splitter: Any, groups: Any) -> None:
         """Walk in every fold with every C."""
         self.folds = list(splitter.split(np.zeros(len(self.y)), self.y, groups))
-        scoring = self.estimator.scoring
-        self.scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
+        self.scorer = scorer_of(self.estimator.scoring)
         shape = (len(self.grid), int(self.estimator.max_rounds), len(self.folds))
         self.scores, self.features, self.gaps = np.empty(shape), np.empty(shape), np.empty(shape)
         self.seconds = np.empty((shape[0], shape[2]))
@@ -355,18 +355,12 @@ class _Table:
         """The table as scikit-learn's searches present theirs."""
         n_grid, n_rounds, n_folds = self.scores.shape
         Cs, rounds = np.repeat(self.grid, n_rounds), np.tile(np.arange(1, n_rounds + 1), n_grid)
-        flat = self.scores.reshape(-1, n_folds)
-        mean = flat.mean(axis=1)
         params = zip(Cs.tolist(), rounds.tolist(), strict=True)
         return {
             "param_C": Cs,
             "param_n_rounds": rounds,
             "params": [{"C": C, "n_rounds": number} for C, number in params],
-            **{f"split{k}_test_score": flat[:, k] for k in range(n_folds)},
-            "mean_test_score": mean,
-            "std_test_score": flat.std(axis=1),
-            "rank_test_score": rankdata(-np.round(mean, 12), method="min").astype(np.int32),
-            "mean_n_features": self.features.reshape(-1, n_folds).mean(axis=1),
+            **score_columns(self.scores.reshape(-1, n_folds), self.features.reshape(-1, n_folds)),
             "max_gap": self.gaps.reshape(-1, n_folds).max(axis=1),
             "mean_fit_time": np.repeat(self.seconds.mean(axis=1), n_rounds),
         }

@@ -11,12 +11,12 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d
 
 from anynorm.design import Matrix
 from anynorm.estimators._choice import Curve
+from anynorm.estimators._cross_validation import row_weights, scorer_of
 from anynorm.estimators._fitting import Report, run_all, store_linear
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._parameters import check_parameters, one_of
@@ -196,7 +196,7 @@ class SparseSVCCV(LinearClassifier):
         began = time.monotonic()
         data = validate(self, X, y, sample_weight)
         search = _Search(
-            self, data, column_or_1d(y), _row_weights(sample_weight, data),
+            self, data, column_or_1d(y), row_weights(sample_weight, len(data.codes)),
             validate_penalties(self.penalty_weights, data), began,
         )  # fmt: skip
         folds = search.follow_folds(groups)
@@ -218,7 +218,6 @@ class SparseSVCCV(LinearClassifier):
         }
         if not several:
             found["path_"] = paths[0]
-        self.__dict__.pop("path_", None)
         store_linear(self, data, solutions, found)
         _warn_of_time(folds, paths, s)
         warn_of_gaps([path for fold in folds for path in fold.paths] + paths)
@@ -340,8 +339,7 @@ class _Search:
 
     def _scores(self, fold: _Fold, joints: np.ndarray) -> np.ndarray:
         """What the scorer says about a fold at every joint."""
-        scoring = self.estimator.scoring
-        scorer = get_scorer(scoring) if isinstance(scoring, str) else scoring
+        scorer = scorer_of(self.estimator.scoring)
         X, y = self.rows[fold.test], self.y[fold.test]
         given = {} if self.weights is None else {"sample_weight": self.weights[fold.test]}
         step = max(1, _BLOCK_ENTRIES // (X.shape[0] * len(fold.paths)))
@@ -396,12 +394,6 @@ class _Stage(LinearClassifier):
         if X is not self._known:
             return super().decision_function(X)
         return self._scores[:, 0] if self._scores.shape[1] == 1 else self._scores
-
-
-def _row_weights(sample_weight: Any, data: Data) -> np.ndarray | None:
-    if sample_weight is None:
-        return None
-    return np.broadcast_to(np.asarray(sample_weight, dtype=np.float64), len(data.codes))
 
 
 def _counts(folds: Sequence[_Fold], s: np.ndarray) -> np.ndarray:

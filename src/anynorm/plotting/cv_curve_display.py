@@ -7,6 +7,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from anynorm.plotting._axes import axes_or_new, draw_features
+
 
 class CVCurveDisplay:
     """The cross-validated score against s, with a band of one standard error, and the chosen s.
@@ -123,11 +125,7 @@ class CVCurveDisplay:
         CVCurveDisplay
             The display itself.
         """
-        import matplotlib.pyplot as plt
-        from matplotlib.ticker import MaxNLocator
-
-        if ax is None:
-            _, ax = plt.subplots(layout="constrained")
+        ax = axes_or_new(ax)
         s = np.column_stack([self.s_low, self.s_high]).ravel()
         mean, error = np.repeat(self.mean, 2), np.repeat(self.standard_error, 2)
         style = {"color": "tab:blue", "label": f"mean {self.score_name}"} | line
@@ -137,10 +135,9 @@ class CVCurveDisplay:
             s, mean - error, mean + error, color=colour, alpha=0.2, linewidth=0,
             label="one standard error",
         )  # fmt: skip
-        right = ax.twinx()
-        self.lines_ += right.plot(
-            s, np.repeat(self.n_features, 2), linestyle=":", color="tab:orange", label="features"
-        )
+        counts = np.repeat(self.n_features, 2)
+        right, features = draw_features(ax, s, counts, "mean number of features", linestyle=":")
+        self.lines_ += features
         handles = [self.lines_[0], self.band_, self.lines_[1]]
         if self.chosen is not None:
             self.lines_.append(
@@ -150,9 +147,6 @@ class CVCurveDisplay:
             handles.append(self.lines_[-1])
         ax.set_xlabel("s, the 1-norm of the coefficients")
         ax.set_ylabel(f"cross-validated {self.score_name}")
-        right.set_ylabel("mean number of features")
-        right.set_ylim(bottom=0)
-        right.yaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_xlim(left=0)
         ax.legend(handles=handles)
         self.figure_, self.ax_, self.features_ax_ = ax.figure, ax, right

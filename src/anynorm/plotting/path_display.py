@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.path import SolutionPath
+from anynorm.plotting._axes import axes_or_new
 
 _LINE_HEIGHT = 1.25
 
@@ -168,11 +169,9 @@ class PathDisplay:
             The display itself.
         """
         import matplotlib
-        import matplotlib.pyplot as plt
         from matplotlib.collections import LineCollection
 
-        if ax is None:
-            _, ax = plt.subplots(layout="constrained", figsize=(8.0, 5.0))
+        ax = axes_or_new(ax, figsize=(8.0, 5.0))
         self.figure_, self.ax_ = ax.figure, ax
         largest, others = self._features(n_labels)
         grey = [np.column_stack([self.s, self._drawn(j)]) for j in others]

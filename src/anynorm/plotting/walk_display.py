@@ -7,6 +7,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from anynorm.plotting._axes import axes_or_new, draw_features
+
 
 class WalkDisplay:
     """The 1-norm objective and the number of features in use after each round.
@@ -98,11 +100,9 @@ class WalkDisplay:
         WalkDisplay
             The display itself.
         """
-        import matplotlib.pyplot as plt
         from matplotlib.ticker import MaxNLocator
 
-        if ax is None:
-            _, ax = plt.subplots(layout="constrained")
+        ax = axes_or_new(ax)
         rounds = np.arange(1, len(self.objectives) + 1)
         style = {"marker": "o", "color": "tab:blue", "label": "1-norm objective"} | line
         self.lines_ = ax.plot(rounds, self.objectives, **style)
@@ -110,17 +110,13 @@ class WalkDisplay:
             self.lines_.append(
                 ax.axhline(self.bound, color="grey", linestyle=":", label="lower bound")
             )
-        right = ax.twinx()
-        self.lines_ += right.plot(
-            rounds, self.n_features, marker="s", linestyle="--", color="tab:orange",
-            label="features",
-        )  # fmt: skip
+        right, features = draw_features(
+            ax, rounds, self.n_features, "number of features", marker="s", linestyle="--"
+        )
+        self.lines_ += features
         ax.set_xlabel("round")
         ax.set_ylabel("1-norm objective")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        right.set_ylabel("number of features")
-        right.set_ylim(bottom=0)
-        right.yaxis.set_major_locator(MaxNLocator(integer=True))
         ax.legend(handles=self.lines_)
         self.figure_, self.ax_, self.features_ax_ = ax.figure, ax, right
         return self
