@@ -8,6 +8,7 @@
 #   make bench-walk    the walk to the 1-norm against liblinear and against one fit (three minutes)
 #   make bench-sparse  the 1-norm SVM, paths and single fits, against LP solvers and liblinear (fifteen minutes)
 #   make bench-kernel  SVC, BudgetSVC, LeastNormSVC and LeastSquaresSVC against libsvm and scipy (fifteen minutes)
+#   make bench-bridge  min_norm_point against libsvm and scipy (two minutes)
 #   make papers-walk   the walk paper's table and figures; does what is not recorded yet (hours from nothing)
 #   make papers-path   the 1-norm SVM paper's tables and figures, likewise (half an hour from nothing)
 #   make papers-kernel the Least 1-norm and the budget paper's tables and figures, likewise (an hour from nothing)
@@ -17,7 +18,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint docs bench-linear bench-walk bench-sparse bench-kernel papers-walk papers-path papers-kernel clean
+.PHONY: help demo test lint docs bench-linear bench-walk bench-sparse bench-kernel bench-bridge papers-walk papers-path papers-kernel clean
 
 BIN := .venv/bin
 ROOT := $(CURDIR)
@@ -74,6 +75,11 @@ bench-sparse:
 bench-kernel:
 	@sh tools/environment.sh bench
 	$(BIN)/python -m benchmarks.kernel $(ARGS)
+	@$(BIN)/python -m benchmarks.report
+
+bench-bridge:
+	@sh tools/environment.sh bench
+	$(BIN)/python -m benchmarks.bridge $(ARGS)
 	@$(BIN)/python -m benchmarks.report
 
 papers-walk:

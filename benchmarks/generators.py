@@ -106,6 +106,15 @@ def digit_like(
     return X, np.where(cluster % 2 == 0, 1.0, -1.0)
 
 
+def hull(n: int, d: int, *, shift: float = 0.15, seed: int = 0) -> np.ndarray:
+    """n Gaussian points around ``shift * sqrt(d)`` times the first axis, the columns of a matrix.
+
+    0 is outside their hull unless n is very much larger than d or the shift is small.
+    """
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((d, n)) + shift * np.sqrt(d) * np.eye(d, 1)
+
+
 @dataclasses.dataclass(frozen=True)
 class Data:
     """Generated data: which generator, rows, columns and seed."""

@@ -9,7 +9,7 @@ import pytest
 
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
-from benchmarks import generators, harness, kernel, linear, report, sparse
+from benchmarks import bridge, generators, harness, kernel, linear, report, sparse
 from benchmarks.generators import Data
 from benchmarks.harness import Row
 from benchmarks.linear import Work
@@ -279,3 +279,15 @@ def test_prediction_and_memory_rows_measure_the_same_model():
     [row] = kernel.main(["--quick", "--only", "memory"])
     used = row.details
     assert row.ratio == (used["data"] + used["fit"]) / (used["data"] + used["limit"])
+
+
+def test_the_hull_benchmark_measures_feasible_points():
+    A = generators.hull(30, 10, shift=1.0)
+    even = np.full(30, 1 / 30)
+    assert bridge.hull_gap(A, 5 * even) == pytest.approx(bridge.hull_gap(A, even))
+    assert bridge.hull_gap(A, even) > 1e-3
+    ours = bridge.hull_ours(30, 10, 1.0, repeats=0)
+    assert ours["gap"] <= bridge.HULL_GAP
+    for peer in bridge.HULL_PEERS:
+        trials = list(bridge.hull_peer(peer, 30, 10, 1.0, repeats=0, gap=1e-4))
+        assert trials[-1]["gap"] <= 1e-4

@@ -59,7 +59,7 @@ class _StoredPoints:
     def combine(self, x: Array) -> Array:
         """Return A x, from the columns that x uses where they are few."""
         used = np.flatnonzero(x)
-        if 4 * len(used) < self.n:
+        if 12 * len(used) < self.n:
             return self.columns(used) @ x[used]
         return matvec(self.A, x)
 
@@ -89,7 +89,7 @@ class DensePoints(_StoredPoints):
 
     def columns(self, index: Index) -> Array:
         """Return the points `index` as the columns of a dense matrix."""
-        return self.A.T[index].T.astype(np.float64, copy=False)
+        return self.A[:, index].astype(np.float64, copy=False)
 
     def norms_squared(self) -> Array:
         """Return the squared lengths of the points."""
@@ -248,6 +248,8 @@ def _in_parts(points: DensePoints, rows: Index, cols: Index) -> Array:
     """The products of some points, from float64 copies of a bounded number of columns."""
     if len(cols) > len(rows):
         return _in_parts(points, cols, rows).T
+    if rows is cols and len(rows) == points.n and points.A.dtype == np.float64:
+        return (points.A.T @ points.A)[np.ix_(rows, cols)]
     right = points.columns(cols)
     if rows is cols:
         return right.T @ right
