@@ -82,7 +82,9 @@ def box_of(problem: Problem, diagonal: Array | None = None) -> Box:
     if isinstance(slack, SquaredL2):
         with np.errstate(divide="ignore"):
             diagonal = np.where(weights > 0, 1.0 / (2.0 * C * weights), 0.0)
-        upper = np.where(weights > 0, np.inf, 0.0)
+        # a = 2 C w xi, and C w xi^2 is at most the primal value at zero: with a kernel that is not
+        # positive semidefinite nothing else would hold the duals.
+        upper = 4.0 * np.sqrt(C * weights * problem.zero_primal())
     elif isinstance(slack, LInf):
         upper, budget = np.where(weights > 0, C, 0.0), C
     elif isinstance(slack, TopK):
