@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from anynorm import datasets, losses, norms, plotting, reductions, screening
     from anynorm.dictionaries import KernelDictionary, PolynomialDictionary
     from anynorm.estimators.budget_svc import BudgetSVC
+    from anynorm.estimators.constrained_lasso import ConstrainedLasso
     from anynorm.estimators.least_norm_svc import LeastNormSVC
     from anynorm.estimators.least_squares_svc import LeastSquaresSVC
     from anynorm.estimators.linear_svc import LinearSVC
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from anynorm.estimators.sparse_svc_cv import SparseSVCCV
     from anynorm.estimators.svc import SVC
     from anynorm.path import PathInterrupted, SolutionPath
+    from anynorm.solvers.simplex.kernel_lasso import kernel_lasso
     from anynorm.solvers.simplex.min_norm import min_norm_point
 
 __version__ = "0.1.0.dev0"
@@ -38,6 +40,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "SVC",
     "BudgetSVC",
+    "ConstrainedLasso",
     "KernelDictionary",
     "LeastNormSVC",
     "LeastSquaresSVC",
@@ -52,6 +55,7 @@ __all__ = [
     "SparseSVCCV",
     "__version__",
     "datasets",
+    "kernel_lasso",
     "losses",
     "min_norm_point",
     "norms",
@@ -64,6 +68,7 @@ __all__ = [
 _SUBMODULES = frozenset({"datasets", "losses", "norms", "plotting", "reductions", "screening"})
 _HOME = {
     "BudgetSVC": "anynorm.estimators.budget_svc",
+    "ConstrainedLasso": "anynorm.estimators.constrained_lasso",
     "KernelDictionary": "anynorm.dictionaries",
     "LeastNormSVC": "anynorm.estimators.least_norm_svc",
     "LeastSquaresSVC": "anynorm.estimators.least_squares_svc",
@@ -77,6 +82,7 @@ _HOME = {
     "SolutionPath": "anynorm.path",
     "SparseSVC": "anynorm.estimators.sparse_svc",
     "SparseSVCCV": "anynorm.estimators.sparse_svc_cv",
+    "kernel_lasso": "anynorm.solvers.simplex.kernel_lasso",
     "min_norm_point": "anynorm.solvers.simplex.min_norm",
     "sparse_svm_path": "anynorm.estimators.sparse_path",
 }

@@ -31,6 +31,7 @@ from anynorm.design import (
     rmatvec,
     row_norms_squared,
 )
+from anynorm.solvers.simplex.points import Points, as_points
 
 Array = NDArray[np.float64]
 
@@ -117,7 +118,7 @@ def svm_to_lasso(A: Any, w: ArrayLike | None = None, *, max_updates: int = 10_00
     >>> lasso.to_simplex([0.25, 0.5])
     array([0.33333333, 0.66666667])
     """
-    points = A if _is_points(A) else _Columns(finite_matrix(A, "A"))
+    points = as_points(A)
     lengths = np.sqrt(points.norms_squared())
     if not lengths.all():
         raise ValueError(
@@ -239,6 +240,9 @@ class LassoAsSVM:
         """Return the sum of the points with the coefficients z, ``A x - b`` on the simplex."""
         z = np.asarray(z, dtype=np.float64)
         x = self.radius * (z[: self._half] - z[self._half :])
+        used = np.flatnonzero(x)
+        if 4 * len(used) < self._half:
+            return matvec(self.A[:, used], x[used]) - float(z.sum()) * self.b
         return matvec(self.A, x) - float(z.sum()) * self.b
 
     def norms_squared(self) -> Array:
@@ -336,7 +340,7 @@ class SVMAsLasso:
     (0.4082, 1.76)
     """
 
-    def __init__(self, points: Any, unit: Array, sigma: float, D: float) -> None:
+    def __init__(self, points: Points, unit: Array, sigma: float, D: float) -> None:
         self.points, self.sigma, self.D = points, sigma, D
         self.radius = 1.0
         self.translation = D**2 / sigma
@@ -495,27 +499,7 @@ class SoftMargin:
         return nearest[: self._p], bias - (self.y is None)
 
 
-class _Columns:
-    """The columns of a matrix as points, with what `svm_to_lasso` needs."""
-
-    def __init__(self, A: Matrix) -> None:
-        self.matrix = A
-        self.d, self.n = A.shape
-
-    def columns(self, index: Any) -> Array:
-        return _dense_columns(self.matrix, index)
-
-    def dot(self, w: Array) -> Array:
-        return rmatvec(self.matrix, w)
-
-    def combine(self, x: Array) -> Array:
-        return matvec(self.matrix, x)
-
-    def norms_squared(self) -> Array:
-        return column_norms_squared(self.matrix)
-
-
-def _perceptron(points: Any, max_updates: int) -> Array:
+def _perceptron(points: Points, max_updates: int) -> Array:
     """A unit vector that separates the points, by adding the worst point again and again.
 
     The steps are those that bring the mean of the points that were added nearest to the origin
@@ -533,7 +517,7 @@ def _perceptron(points: Any, max_updates: int) -> Array:
             best, best_margin = mean / length, float(products[worst]) / length
         if best_margin >= _ENOUGH * length:
             return best
-        move = points.columns([worst])[:, 0] - mean
+        move = points.columns(np.array([worst]))[:, 0] - mean
         share = -float(move @ mean) / float(move @ move)
         mean = mean + min(share, 1.0) * move
     if best_margin > 0:
@@ -544,10 +528,6 @@ def _perceptron(points: Any, max_updates: int) -> Array:
         "the least norm is 0. Give w if you know one, raise max_updates if the margin is small, or "
         "use soft_margin(X, y, C), which always has one."
     )
-
-
-def _is_points(A: Any) -> bool:
-    return all(hasattr(A, name) for name in ("combine", "columns", "norms_squared"))
 
 
 def _direction(w: Any, d: int) -> Array:

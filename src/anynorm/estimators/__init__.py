@@ -5,6 +5,7 @@ and stores what comes back.
 """
 
 from anynorm.estimators.budget_svc import BudgetSVC
+from anynorm.estimators.constrained_lasso import ConstrainedLasso
 from anynorm.estimators.least_norm_svc import LeastNormSVC
 from anynorm.estimators.least_squares_svc import LeastSquaresSVC
 from anynorm.estimators.linear_svc import LinearSVC
@@ -19,6 +20,7 @@ from anynorm.estimators.svc import SVC
 __all__ = [
     "SVC",
     "BudgetSVC",
+    "ConstrainedLasso",
     "LeastNormSVC",
     "LeastSquaresSVC",
     "LinearSVC",

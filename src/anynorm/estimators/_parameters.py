@@ -103,6 +103,10 @@ _RULES: dict[str, Rule] = {
         _is_positive,
         "a positive, finite number (the larger, the closer the fit to the training data)",
     ),
+    "radius": (
+        _is_positive,
+        "a positive, finite number (the largest 1-norm of the coefficients)",
+    ),
     "loss": one_of(LOSSES),
     "slack": (
         lambda value: (

@@ -262,6 +262,34 @@ def _positions(X: Matrix, bad: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (major, minor) if X.format == "csr" else (minor, major)
 
 
+def usable_targets(estimator: Any, y: Any, n_rows: int) -> np.ndarray:
+    """Check the targets of a regression: one finite number per row of X; returns float64."""
+    name = type(estimator).__name__
+    if y is None:
+        raise ValueError(
+            f"{name} requires y to be passed, but the target y is None. Give one number per row "
+            "of X."
+        )
+    if sp.issparse(y) or np.asarray(y).dtype.kind == "c":
+        raise ValueError("y must be a 1-D array of real numbers, neither sparse nor complex.")
+    y = column_or_1d(y, warn=True)
+    try:
+        y = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers ({error}); {name} is a regressor.") from None
+    if len(y) != n_rows:
+        raise ValueError(
+            f"y has {len(y)} entries but X has {n_rows} rows; give one number per row."
+        )
+    usable = np.abs(y) <= LARGEST
+    if not usable.all():
+        row = int((~usable).argmax())
+        beyond = "infinity" if np.isinf(y[row]) else f"a value beyond {LARGEST:g}"
+        what = "NaN" if np.isnan(y[row]) else beyond
+        raise ValueError(f"y has {what} (first at row {row}). Drop or replace such targets.")
+    return y
+
+
 def _usable_labels(estimator: Any, y: Any, n_rows: int) -> np.ndarray:
     if y is None:
         raise ValueError(
