@@ -50,6 +50,19 @@ def test_calibrated_probabilities_are_near_the_true_ones(capsys):
     assert len(capsys.readouterr().out.splitlines()) == 1 + len(found)
 
 
+def test_lasso_and_svm_solvers_solve_each_others_problems(capsys):
+    example = load("lasso_and_svm.py")
+    values = example["lasso_by_svm"]()
+    assert max(values.values()) == pytest.approx(min(values.values()), rel=1e-6)
+    table = example["digits"](sizes=(5, 10))
+    for length, lost, *errors in table.values():
+        assert length > 10
+        assert 1 < lost < 4
+        assert max(errors) < 1e-8
+    example["show"](values, table)
+    assert len(capsys.readouterr().out.splitlines()) == 3 + len(values) + len(table)
+
+
 @pytest.mark.parametrize("script", sorted(FOLDER.glob("*.py")), ids=lambda path: path.name)
 def test_every_example_is_tested_here(script):
     assert f'"{script.name}"' in pathlib.Path(__file__).read_text()
