@@ -69,11 +69,20 @@ _SORTED_BIAS = (L1, L2, LInf, SquaredL2)
 
 
 class Ball(NamedTuple):
-    """Where the scores of the optimum are: ``|f*_i - centre_i| <= radius * length_i``."""
+    """Where the scores of the optimum are: ``|f*_i - centre_i| <= radius * length_i + error``.
+
+    The error is that of centres which were computed in less than float64.
+    """
 
     centre: Array
     lengths: Array
     radius: float
+    error: float = 0.0
+
+    def reach(self) -> Array:
+        """How far the scores may be from the centre, rounding included."""
+        reach = self.radius * self.lengths + self.error
+        return np.asarray(reach + _ROUNDING * (1.0 + np.abs(self.centre)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,12 +247,11 @@ def bias_bounds(problem: Problem, ball: Ball) -> tuple[float, float]:
     slack = problem.loss.slack
     if not math.isfinite(ball.radius) or not (slack is None or isinstance(slack, _SORTED_BIAS)):
         return -math.inf, math.inf
-    error = ball.radius * ball.lengths
+    error = ball.reach()
     pieces = problem.y, problem.C, problem.sample_weight
     low = optimal_bias_interval(problem.loss, ball.centre + error, *pieces)[0]
     high = optimal_bias_interval(problem.loss, ball.centre - error, *pieces)[1]
-    rounding = _ROUNDING * (1.0 + float(np.abs(ball.centre).max(initial=0.0)))
-    return low - rounding, high + rounding
+    return low, high
 
 
 def screened_rows(problem: Problem, ball: Ball, gap: float) -> Screening:
@@ -254,8 +262,7 @@ def screened_rows(problem: Problem, ball: Ball, gap: float) -> Screening:
     least = np.full(n, -math.inf)
     most = np.full(n, math.inf)
     if math.isfinite(ball.radius):
-        error = (ball.radius * ball.lengths) + _ROUNDING * (1.0 + np.abs(ball.centre))
-        ahead = y * ball.centre
+        error, ahead = ball.reach(), y * ball.centre
         least = ahead - error + np.where(y > 0, low, -high)
         most = ahead + error + np.where(y > 0, high, -low)
     values = np.full(n, math.nan)

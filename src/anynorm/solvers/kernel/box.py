@@ -24,6 +24,7 @@ from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
 from anynorm.solvers.kernel.polish import polished
 from anynorm.solvers.kernel.rows import KernelRows
+from anynorm.solvers.kernel.screened import ScreenedSearch, pays
 from anynorm.solvers.kernel.smo import Box, BoxResult, Matters, Values, minimise_box
 
 Array = NDArray[np.float64]
@@ -42,16 +43,43 @@ def solve_box(
     deadline: float | None,
     start: Array | None,
     progress: Callable[[Progress], None] | None,
+    screening: bool = True,
 ) -> Solution:
-    """Solve a problem whose slack is one of `BOX_SLACKS`; see `solve_kernel`."""
-    box = box_of(problem)
-    found = minimise_box(
-        rows, box, values=values_of(problem), tol=tol,
-        zero_primal=problem.zero_primal(), max_iter=max_iter, deadline=deadline,
-        start=None if start is None else problem.y * start, matters=matters_of(problem),
-        progress=progress,
+    """Solve a problem whose slack is one of `BOX_SLACKS`; see `solve_kernel`.
+
+    With `screening` large problems are solved for some of their rows at a time.
+    """
+    beta = None if start is None else problem.y * start
+    if screening and start is None and pays(problem):
+        search = ScreenedSearch(problem, rows, _minimise, progress)
+        few = search.run(tol, max_iter, deadline)
+        if few is not None:
+            solution = certified(problem, few, tol)
+            if few.stopped is not Status.OPTIMAL or solution.status is Status.OPTIMAL:
+                return solution
+        beta, max_iter = search.beta, max_iter - search.n_iter
+    found = _minimise(
+        problem, rows, tol=tol, max_iter=max_iter, deadline=deadline, start=beta, progress=progress
+    )
+    return certified(problem, polished(rows.gram, box_of(problem), found), tol)
+
+
+def _minimise(
+    problem: Problem,
+    rows: KernelRows,
+    *,
+    tol: float,
+    max_iter: int,
+    deadline: float | None,
+    start: Array | None,
+    progress: Callable[[Progress], None] | None = None,
+) -> BoxResult:
+    """Block SMO for the problem, from a beta."""
+    return minimise_box(
+        rows, box_of(problem), values=values_of(problem), tol=tol,
+        zero_primal=problem.zero_primal(), max_iter=max_iter, deadline=deadline, start=start,
+        matters=matters_of(problem), progress=progress,
     )  # fmt: skip
-    return certified(problem, polished(rows.gram, box, found), tol)
 
 
 def certified(problem: Problem, found: BoxResult, tol: float) -> Solution:
