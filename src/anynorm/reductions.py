@@ -315,8 +315,6 @@ class SVMAsLasso:
 
     Attributes
     ----------
-    A : ndarray of shape (d, n)
-        The columns of the Lasso, ``A_i + b``; made when first asked for.
     b : ndarray of shape (d,)
         The right-hand side, ``-D^2 / sigma`` times the unit vector that separates the points.
     radius : float
@@ -349,7 +347,7 @@ class SVMAsLasso:
 
     @cached_property
     def A(self) -> Array:
-        """The columns of the Lasso."""
+        """The columns of the Lasso, ``A_i + b``; made when first asked for."""
         return self.points.columns(np.arange(self.points.n)) + self.b[:, None]
 
     def residual(self, x: ArrayLike) -> Array:
@@ -395,10 +393,6 @@ class SoftMargin:
         The problem, the labels as -1.0 and +1.0.
     d, n : int
         The dimension and the number of the points.
-    w : ndarray of shape (d,)
-        A unit vector that separates the points from the origin, with the margin `sigma`.
-    sigma : float
-        ``1 / sqrt(2 n C)``.
 
     Examples
     --------
@@ -419,14 +413,14 @@ class SoftMargin:
 
     @property
     def w(self) -> Array:
-        """The unit vector that separates the points."""
+        """A unit vector that separates the points from the origin, with the margin `sigma`."""
         out = np.zeros(self.d)
         out[self.d - self.n :] = 1.0 / math.sqrt(self.n)
         return out
 
     @property
     def sigma(self) -> float:
-        """Its margin."""
+        """The margin of `w`, ``1 / sqrt(2 n C)``."""
         return self._slack / math.sqrt(self.n)
 
     def columns(self, index: Any) -> Array:

@@ -185,7 +185,8 @@ def test_the_path_is_that_of_single_fits():
     X, y = regression(50, 120)
     path = ConstrainedLasso(tol=1e-9).path(X, y, radii=[3.0, 0.2, 1.0, 4.0])
     np.testing.assert_array_equal(path.radii, [0.2, 1.0, 3.0, 4.0])
-    for radius, coef, intercept, certificate in zip(*path, strict=True):
+    steps = zip(path.radii, path.coefs, path.intercepts, path.certificates, strict=True)
+    for radius, coef, intercept, certificate in steps:
         model = ConstrainedLasso(radius, tol=1e-9).fit(X, y)
         assert certificate.gap <= 1e-9
         assert certificate.primal == pytest.approx(model.certificate_.primal, rel=1e-8)

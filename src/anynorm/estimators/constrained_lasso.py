@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,7 +25,8 @@ from anynorm.solution import Progress, Solution
 _N_RADII = 50
 
 
-class LassoPath(NamedTuple):
+@dataclass(frozen=True)
+class LassoPath:
     """The solutions of a Lasso for several radii.
 
     Attributes
