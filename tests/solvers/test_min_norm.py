@@ -249,6 +249,45 @@ def test_screening_leaves_the_answer_alone():
     assert solution.certificate.primal == pytest.approx(clarabel(A), rel=1e-7)
 
 
+@pytest.mark.parametrize("max_working", [60, 150])
+def test_blocks_serve_where_memory_is_short(max_working):
+    A = hull(350, 300, 0.0)
+    solution = solve_min_norm(DensePoints(A), max_working=max_working)
+    assert solution.status is Status.OPTIMAL
+    assert gap_of(A, solution.x) <= 1e-9
+    assert np.count_nonzero(solution.x) > max_working
+    again = solve_min_norm(DensePoints(A), max_working=max_working, start=solution.x)
+    assert again.n_iter <= 1
+    np.testing.assert_allclose(solution.x, min_norm_point(A).x, atol=1e-7)
+
+
+def test_zero_just_outside_a_hull_of_low_rank_takes_few_steps():
+    # With many points entering at a time, all but one or two were thrown out again, for seconds.
+    rng = np.random.default_rng(5)
+    for _ in range(4):
+        A = rng.standard_normal((59, 58)) @ rng.standard_normal((58, 240)) + 0.5 * np.eye(59, 1)
+        solution = min_norm_point(A)
+        assert solution.status is Status.OPTIMAL
+        assert solution.n_iter < 1000
+
+
+def test_reduced_problems_are_solved():
+    from anynorm.reductions import lasso_to_svm, soft_margin
+
+    rng = np.random.default_rng(0)
+    X, b = rng.standard_normal((60, 100)), rng.standard_normal(60)
+    z = min_norm_point(lasso_to_svm(X, b, 0.7)).x
+    x = lasso_to_svm(X, b, 0.7).to_lasso(z)
+    v = cp.Variable(100)
+    lasso = cp.Problem(cp.Minimize(cp.sum_squares(X @ v - b)), [cp.norm1(v) <= 0.7])
+    lasso.solve(solver=cp.CLARABEL)
+    assert float(np.sum((X @ x - b) ** 2)) == pytest.approx(lasso.value, rel=1e-7)
+    points = soft_margin(X, np.sign(b), 2.0)
+    solution = min_norm_point(points)
+    assert gap_of(points.matrix(), solution.x) <= 1e-9
+    assert solution.status is Status.OPTIMAL
+
+
 @pytest.mark.parametrize("limit", [{"max_iter": 1}, {"time_limit": 1e-9}])
 def test_limits_warn_with_the_gap_reached(limit):
     A = hull(500, 100, 1.0)

@@ -8,9 +8,10 @@ these (even where 0 is in their affine hull) and as good as G for steps that kee
 step lets points with ``A_i'w < ||w||^2`` enter S, a minor one goes to the least norm in the affine
 hull of S.  Two things differ from the book:
 
-* Several points enter at a time, and all that come out negative are thrown out at once until none
-  is.  That point counts if it is nearer to 0 than the last; otherwise the book's steps, which stop
-  at the boundary, are taken, and if these lead nowhere one point enters at a time.
+* Several points enter at a time, twice as many as stayed the last time, and all that come out
+  negative are thrown out at once until none is.  That point counts if it is nearer to 0 than the
+  last; otherwise the book's steps, which stop at the boundary, are taken, and if these lead nowhere
+  one point enters at a time.
 * Steps start from gradients that the caller knows exactly, so that repeated calls remove the
   rounding of G.
 """
@@ -21,7 +22,7 @@ import time
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf
+from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from anynorm.solvers.simplex import factor_kernels
 
@@ -31,6 +32,7 @@ Index = NDArray[np.intp]
 _DEPENDENT = 1e-13  # pivots below this share of the diagonal are rounding
 _NEGATIVE = -1e-8  # squared lengths below this share of a sum's terms are not
 _TRIALS = 20
+_BLOCK = 512  # rows of the factor that are made at a time
 
 
 class Corral:
@@ -40,6 +42,7 @@ class Corral:
         self.shift, self.floor = shift, floor
         self.m = self.size = 0
         self.indefinite = False
+        self.pace = 16
         self.G, self.R = np.empty((0, 0)), np.empty((0, 0))
         self.x, self.g = np.empty(0), np.empty(0)
         self.S: Index = np.empty(0, dtype=np.intp)
@@ -50,9 +53,7 @@ class Corral:
         """Add working points, whose products with all the points, old and new, are given."""
         k, m = products.shape[0], products.shape[1]
         if m > len(self.G):
-            room = max(64, m + m // 2)
-            self.G = _enlarged(self.G, self.m, room)
-            self.R = _enlarged(self.R, self.size, room)
+            self.G = _enlarged(self.G, self.m, m)
         old = m - k
         self.G[old:m, :m] = products
         self.G[:old, old:m] = products[:, :old].T
@@ -96,8 +97,10 @@ class Corral:
             if not len(wanted):
                 return count
             wanted = wanted[np.argsort(-short[wanted], kind="stable")]
-            self._enter(wanted[: max(4, self.size)] if several else wanted[:1])
+            entering = wanted[: min(self.pace, max(4, self.size)) if several else 1]
+            self._enter(entering)
             self._settle(deadline)
+            self.pace = max(1, 2 * int(np.isin(entering, self.S).sum()))
             before, value = value, self.value()
             if not value < before - 0.1 * tol * max(value, self.floor):
                 if not several:
@@ -115,7 +118,7 @@ class Corral:
         """Go to the least norm in the affine hull of a part of the corral."""
         leap = True
         while time.monotonic() < deadline:
-            step = self._direction()
+            step = self._direction(self.g, 0.0)
             here = self.x[self.S]
             if (here + step).min() >= 0:
                 self._move(step, 1.0)
@@ -134,18 +137,23 @@ class Corral:
             self._throw_out(out)
 
     def _leap(self, target: Array) -> bool:
-        """Throw out what is negative until nothing is; False, and back, if nothing is gained."""
-        before = self.S
+        """Throw out what is negative until nothing is; False, and back, if nothing is gained.
+
+        Differences from x are computed, not new points, for the digits of the gradient.
+        """
+        before, g = self.S, self.g.copy()
         for _ in range(_TRIALS):
             stay = target > 0
             if not stay.any():
                 break
+            out = self.S[~stay]
+            factor_kernels.combine_rows(self.G, out, -self.x[out], self.m, g)
             self._throw_out(np.flatnonzero(~stay))
-            target = np.ones(self.size)
-            factor_kernels.solve(self.R, self.size, target)
-            target /= target.sum()
+            here = self.x[self.S]
+            step = self._direction(g, 1.0 - float(here.sum()))
+            target = here + step
             if target.min() >= 0:
-                g = self._gradient(self.S, target)
+                factor_kernels.combine_rows(self.G, self.S, step, self.m, g)
                 if float(target @ g[self.S]) < self.value():
                     self.x[:] = 0.0
                     self.x[self.S] = target
@@ -162,13 +170,13 @@ class Corral:
             for i in S[np.argsort(-self.x[S], kind="stable")]:
                 self._append(int(i))
 
-    def _direction(self) -> Array:
-        """The step to the least norm in the affine hull of the corral."""
-        inner, ones = self.g[self.S], np.ones(self.size)
+    def _direction(self, g: Array, total: float) -> Array:
+        """The step of a given sum to the least norm, where the gradient is g."""
+        inner, ones = g[self.S], np.ones(self.size)
         inner -= inner.mean()
         factor_kernels.solve(self.R, self.size, inner)
         factor_kernels.solve(self.R, self.size, ones)
-        return ones * (inner.sum() / ones.sum()) - inner
+        return ones * ((total + inner.sum()) / ones.sum()) - inner
 
     def _move(self, step: Array, length: float) -> None:
         if length > 0:
@@ -192,6 +200,8 @@ class Corral:
 
     def _append(self, i: int) -> bool:
         """Append a point to the corral; False if it depends on those that are there."""
+        if self.size == len(self.R):
+            self.R = _enlarged(self.R, self.size, self.size + 1)
         self._column = self.G[self.S, i] + self.shift
         diagonal = self.G[i, i] + self.shift
         least = _DEPENDENT * diagonal
@@ -242,15 +252,35 @@ class Corral:
         H = self.G[np.ix_(S, S)]
         H += self.shift
         least = _DEPENDENT * H.diagonal()
-        L, failed = dpotrf(H.T, lower=1, clean=0, overwrite_a=1)
-        if failed or not (L.diagonal() ** 2 > least).all():
+        if not _cholesky(H) or not (H.diagonal() ** 2 > least).all():
             return False
         self.S, self.size = S, len(S)
-        self.R[: self.size, : self.size] = L.T
+        if self.size > len(self.R):
+            self.R = _enlarged(self.R, 0, self.size)
+        self.R[: self.size, : self.size] = H
         return True
 
 
-def _enlarged(matrix: Array, used: int, room: int) -> Array:
+def _enlarged(matrix: Array, used: int, needed: int) -> Array:
+    """A matrix with some room to grow, and the same entries in its used part."""
+    room = max(64, needed + needed // 4)
     out = np.empty((room, room))
     out[:used, :used] = matrix[:used, :used]
     return out
+
+
+def _cholesky(H: Array) -> bool:
+    """Put R with R'R = H into the upper triangle of H, in parts that leave room for Ctrl-C."""
+    for start in range(0, len(H), _BLOCK):
+        stop = min(start + _BLOCK, len(H))
+        row = H[start:stop, start:]
+        if start:
+            row -= H[:start, start:stop].T @ H[:start, start:]
+        # LAPACK reads the rows as columns: the lower triangle for it is the upper one here.
+        L, failed = dpotrf(row[:, : stop - start].T.copy(order="F"), lower=1, clean=0)
+        if failed:
+            return False
+        row[:, : stop - start] = L.T
+        if stop < len(H):
+            row[:, stop - start :] = dtrtrs(L, row[:, stop - start :], lower=1)[0]
+    return True

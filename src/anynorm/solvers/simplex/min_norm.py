@@ -8,7 +8,8 @@ have ``A_i'w = ||w||^2``, the others no less.
 
 Wolfe's method (`corral.py`) solves the problem for some working points.  Those of all points that
 lie lowest, ``A_i'w`` least, join them until none is below ``||w||^2``.  Points that the gap proves
-unused are left out of these comparisons, and come back for the certificate.
+unused are left out of these comparisons, and come back for the certificate.  Where more points are
+in use than there is memory for their products, `pairwise.py` goes on.
 """
 
 from __future__ import annotations
@@ -27,15 +28,17 @@ from anynorm.array_checks import finite_vector, positive
 from anynorm.certificate import Certificate, relative_gap
 from anynorm.solution import Progress, Solution, Status
 from anynorm.solvers.simplex.corral import Corral
+from anynorm.solvers.simplex.pairwise import pairwise_block
 from anynorm.solvers.simplex.points import Points, as_points, gram, scaled
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-_WORKING = 10_000  # the most points whose products with each other are kept
+_WORKING = 8000  # the most points whose products with each other are kept
 _FIRST = 400  # the most points to begin with
 _ALL_AT_ONCE = 2000  # so many points or fewer in a space of far more dimensions are all taken
-_STALLS = 3
+_STALLS = 3  # rounds without progress that show rounding to be the limit
+_BLOCK_STALLS = 100
 _SHARE = 0.1  # of the gap wanted, for the problem of the working points
 
 
@@ -183,6 +186,8 @@ class _Search:
 
     def run(self, start: Array | None, max_working: int) -> State:
         """Return the best point found."""
+        if start is not None and np.count_nonzero(start) > max_working // 2:
+            return self._in_blocks(self.look(start), max_working)
         working, x = self._first(start)
         corral = Corral(self._shift(working), self.floor)
         corral.extend(gram(self.points, working, working))
@@ -196,13 +201,33 @@ class _Search:
             x = np.zeros(self.points.n)
             x[working] = corral.x
             state = self.look(x)
-            stalls = 0 if best is None or state.primal < best.primal else stalls + 1
+            progress = (
+                best is None
+                or state.primal < (1 - 1e-13) * best.primal
+                or state.gap < 0.9 * best.gap
+            )
+            stalls = 0 if progress else stalls + 1
             if best is None or state.gap < best.gap:
                 best = state
             if best.gap <= self.tol or stalls >= _STALLS or not self._goes_on():
                 return best if self.alive is None else self._certified(best)
+            if corral.size > 0.8 * max_working:
+                return self._in_blocks(state, max_working)
             self._screen(state, working)
             working = self._choose(corral, working, state, max_working)
+
+    def _in_blocks(self, state: State, size: int) -> State:
+        """Go on from a point that uses more points than can be at work."""
+        self.alive = None
+        best, stalls = state, 0
+        while best.gap > self.tol and stalls < _BLOCK_STALLS and self._goes_on():
+            self.n_iter += 1
+            aim = (_SHARE * self.tol, self.floor, self.deadline)
+            state = self.look(pairwise_block(self.points, state.x, state.inner, size, *aim))
+            # The primal value settles long before the gap does.
+            stalls = 0 if state.gap < 0.9 * best.gap else stalls + 1
+            best = state if state.gap < best.gap else best
+        return best
 
     def look(self, x: Array) -> State:
         """The products ``A_i'w`` of the points that are not proved unused, and the gap."""
@@ -270,7 +295,7 @@ class _Search:
         The corral gets the exact products of its points with w.
         """
         corral.g = state.inner[working]
-        limit = min(max_working, 3 * corral.size + 200)
+        limit = min(9 * max_working // 10, 3 * corral.size + 200)
         if len(working) > limit:
             rank = corral.g.copy()
             rank[corral.S] = -np.inf

@@ -245,14 +245,22 @@ def gram(points: Points, rows: Index, cols: Index) -> Array:
 
 
 def _in_parts(points: DensePoints, rows: Index, cols: Index) -> Array:
-    """The products of some points, from float64 copies of a bounded number of columns."""
+    """The products of some points, in parts that leave room for Ctrl-C."""
     if len(cols) > len(rows):
         return _in_parts(points, cols, rows).T
-    if rows is cols and len(rows) == points.n and points.A.dtype == np.float64:
-        return (points.A.T @ points.A)[np.ix_(rows, cols)]
-    right = points.columns(cols)
-    if rows is cols:
-        return right.T @ right
+    if len(cols) == points.n and points.A.dtype == np.float64 and (np.diff(cols) == 1).all():
+        right = points.A
+    else:
+        right = points.columns(cols)
     step = max(16, _PRODUCTS // max(right.size, 1))
-    parts = [points.columns(rows[k : k + step]).T @ right for k in range(0, len(rows), step)]
-    return np.concatenate(parts) if parts else np.empty((0, len(cols)))
+    if rows is not cols:
+        parts = [points.columns(rows[k : k + step]).T @ right for k in range(0, len(rows), step)]
+        return np.concatenate(parts) if parts else np.empty((0, len(cols)))
+    if step >= len(rows):
+        return right.T @ right
+    out = np.empty((len(rows), len(rows)))
+    for k in range(0, len(rows), step):
+        part = slice(k, k + step)
+        out[part, : k + step] = right[:, part].T @ right[:, : k + step]
+        out[:k, part] = out[part, :k].T
+    return out
