@@ -8,7 +8,7 @@
 #   make bench-walk    the walk to the 1-norm against liblinear and against one fit (three minutes)
 #   make bench-sparse  the 1-norm SVM, paths and single fits, against LP solvers and liblinear (fifteen minutes)
 #   make bench-kernel  SVC, BudgetSVC, LeastNormSVC and LeastSquaresSVC against libsvm and scipy (fifteen minutes)
-#   make bench-bridge  min_norm_point against libsvm and scipy (two minutes)
+#   make bench-bridge  min_norm_point and ConstrainedLasso against their peers (five minutes)
 #   make papers-walk   the walk paper's table and figures; does what is not recorded yet (hours from nothing)
 #   make papers-path   the 1-norm SVM paper's tables and figures, likewise (half an hour from nothing)
 #   make papers-kernel the Least 1-norm and the budget paper's tables and figures, likewise (an hour from nothing)

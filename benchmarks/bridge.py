@@ -6,15 +6,21 @@
   the same problem, and against scipy's non-negative least squares with a heavy row for the sum.
   A peer runs at the loosest setting that reaches the gap wanted, or at the one with the smallest
   gap where none does.  The gap comes from the coefficients alone, scaled to the sum 1.
+* The Lasso, ConstrainedLasso at the radius that belongs to a share of the largest penalty against
+  the penalised solvers at that penalty: scikit-learn's, and celer's and skglm's where they are
+  installed (without them a row has no goal).  A peer's gap is that of the ball its coefficients
+  just reach.
 """
 
 import argparse
 import dataclasses
 import functools
+import importlib
+import importlib.util
 import pathlib
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -31,6 +37,15 @@ HULLS = {
     "50,000 points in R^50 around 0": (50_000, 50, 0.15),
     "500 points in R^20,000": (500, 20_000, 0.15),
 }
+LASSO_GAP = 1e-6
+LASSO_PEERS = {"celer": "celer", "skglm": "skglm", "scikit-learn": "sklearn.linear_model"}
+# Data, rows, columns, the largest penalty over the one to use, and the ratio to reach.
+LASSOS = {
+    "dense 1000 x 20,000, lambda_max / 20": ("dense", 1000, 20_000, 20, 1.0),
+    "dense 1000 x 20,000, lambda_max / 100": ("dense", 1000, 20_000, 100, 1.5),
+    "text-like 50,000 x 50,000, lambda_max / 20": ("text", 50_000, 50_000, 20, 1.0),
+}
+QUICK_LASSOS = {"dense 100 x 500, lambda_max / 20": ("dense", 100, 500, 20, 1.0)}
 QUICK_HULLS = {"200 points in R^50": (200, 50, 0.2), "500 points in R^5 around 0": (500, 5, 0.1)}
 
 
@@ -95,6 +110,66 @@ def hull_gap(A: np.ndarray, x: np.ndarray) -> float:
     return relative_gap(primal, dual, float(np.einsum("ij,ij->j", A, A).max()))
 
 
+def lasso_data(kind: str, n: int, p: int, share: float) -> tuple[Any, np.ndarray, float]:
+    """The columns, the target and the penalty, in scikit-learn's scale."""
+    if kind == "dense":
+        X, y = generators.dense_regression(n, p)
+    else:
+        X, y = generators.sparse_text(n, p)
+        X = X.tocsc()
+    return X, y, float(np.abs(X.T @ y).max()) / n / share
+
+
+def lasso_ours(kind: str, n: int, p: int, share: float, repeats: int) -> dict[str, Any]:
+    """Time ConstrainedLasso, at the radius of scikit-learn's solution."""
+    from anynorm import ConstrainedLasso
+
+    X, y, penalty = lasso_data(kind, n, p, share)
+    radius = float(np.abs(_penalised("scikit-learn", X, y, penalty, 1e-6)).sum())
+    model = ConstrainedLasso(radius, fit_intercept=False, tol=LASSO_GAP)
+    timing, _ = harness.timed(lambda: model.fit(X, y), repeats=repeats)
+    used = int(np.count_nonzero(model.coef_))
+    gap = lasso_gap(X, y, model.coef_)
+    return {**dataclasses.asdict(timing), "gap": gap, "used": used, "radius": radius}
+
+
+def lasso_peer(
+    peer: str, kind: str, n: int, p: int, share: float, repeats: int, gap: float
+) -> Iterator[dict[str, Any]]:
+    """Look for the loosest tolerance of a peer that reaches the gap; its timing last."""
+    X, y, penalty = lasso_data(kind, n, p, share)
+    yield from harness.loosest(
+        lambda tol: _penalised(peer, X, y, penalty, tol),
+        lambda coef: lasso_gap(X, y, coef),
+        (1e-4, 1e-6, 1e-8, 1e-10),
+        gap,
+        repeats,
+    )
+
+
+def _penalised(peer: str, X: Any, y: np.ndarray, penalty: float, tol: float) -> np.ndarray:
+    Lasso = importlib.import_module(LASSO_PEERS[peer]).Lasso
+    model = Lasso(penalty, fit_intercept=False, tol=tol)
+    if peer == "scikit-learn":
+        model.set_params(max_iter=100_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        coef: np.ndarray = model.fit(X, y).coef_
+    return coef
+
+
+def lasso_gap(X: Any, y: np.ndarray, coef: np.ndarray) -> float:
+    """The relative gap of coefficients, in the ball that they just reach."""
+    from anynorm.certificate import relative_gap
+
+    residual = y - X @ coef
+    primal = float(residual @ residual)
+    reach = float(np.abs(coef).sum()) * float(np.abs(X.T @ residual).max())
+    margin = float(residual @ y) - reach
+    dual = margin**2 / primal if margin > 0 else 0.0
+    return relative_gap(primal, dual, float(y @ y))
+
+
 # ---------------------------------------------------------------- the rows
 
 
@@ -108,36 +183,78 @@ class Run:
         """The point of least norm, against the fastest peer."""
         size = {"n": n, "d": d, "shift": shift, "repeats": self.repeats}
         ours = harness.call("benchmarks.bridge:hull_ours", size, limit=self.limit)
-        peers: dict[str, dict[str, Any]] = {}
-        for peer in HULL_PEERS:
-            arguments = {**size, "peer": peer, "gap": HULL_GAP}
-            trials = harness.call_each("benchmarks.bridge:hull_peer", arguments, limit=self.limit)
+        peers = self._peers("benchmarks.bridge:hull_peer", HULL_PEERS, size, HULL_GAP)
+        work = f"least norm in a hull, {title}, gap {HULL_GAP:g}"
+        note = f"{ours['used']} points in use"
+        return self._row(work, note, ours, peers, HULL_PEERS, HULL_GAP, HULL_GOAL)
+
+    def lasso(self, title: str, kind: str, n: int, p: int, share: float, goal: float) -> Row:
+        """The Lasso, against the fastest penalised solver."""
+        size = {"kind": kind, "n": n, "p": p, "share": share, "repeats": self.repeats}
+        ours = harness.call("benchmarks.bridge:lasso_ours", size, limit=self.limit)
+        names = [name for name, home in LASSO_PEERS.items() if _installed(home)]
+        peers = self._peers("benchmarks.bridge:lasso_peer", names, size, LASSO_GAP)
+        note = f"{ours['used']} columns in use"
+        missing = [name for name in LASSO_PEERS if name not in names]
+        note += f"; not installed: {', '.join(missing)}" if missing else ""
+        work = f"Lasso, {title}, gap {LASSO_GAP:g}"
+        # The goal is set against celer and skglm: without them the row is information only.
+        return self._row(work, note, ours, peers, names, LASSO_GAP, None if missing else goal)
+
+    def _peers(
+        self, function: str, names: Iterable[str], size: dict[str, Any], gap: float
+    ) -> dict[str, dict[str, Any]]:
+        """Each peer's last trial that reached the gap, or the one with the smallest gap."""
+        found: dict[str, dict[str, Any]] = {}
+        for name in names:
+            arguments = {**size, "peer": name, "gap": gap}
+            trials = harness.call_each(function, arguments, limit=self.limit)
             if trials:
-                enough = [trial for trial in trials if trial["gap"] <= HULL_GAP]
-                peers[peer] = enough[-1] if enough else min(trials, key=lambda t: t["gap"])
+                enough = [trial for trial in trials if trial["gap"] <= gap]
+                found[name] = enough[-1] if enough else min(trials, key=lambda t: t["gap"])
+        return found
+
+    def _row(
+        self,
+        work: str,
+        note: str,
+        ours: dict[str, Any],
+        peers: dict[str, dict[str, Any]],
+        names: Iterable[str],
+        gap: float,
+        goal: float | None,
+    ) -> Row:
         notes = [
             f"{peer} reaches {trial['gap']:.1e} only"
             for peer, trial in peers.items()
-            if trial["gap"] > HULL_GAP
+            if trial["gap"] > gap
         ]
-        notes += [f"{peer}: none in {self.limit:g} s" for peer in HULL_PEERS if peer not in peers]
+        notes += [f"{peer}: none in {self.limit:g} s" for peer in names if peer not in peers]
         others = ", ".join(f"{peer} {_measured(trial)}" for peer, trial in peers.items())
         fastest = min((trial["cpu"] for trial in peers.values()), default=None)
-        reached = ours["gap"] <= HULL_GAP and fastest is not None
+        reached = ours["gap"] <= gap and fastest is not None
         return Row(
-            work=f"least norm in a hull, {title}, gap {HULL_GAP:g}",
+            work=work,
             ours=_measured(ours),
             other=others,
             ratio=fastest / ours["cpu"] if reached else None,
-            bound=HULL_GOAL,
-            note="; ".join([f"{ours['used']} points in use", *notes]),
+            bound=goal,
+            note="; ".join([note, *notes]),
             details={"ours": ours, **peers},
         )
 
     def jobs(self) -> list[tuple[str, Callable[[], Row]]]:
         """Every row by its name."""
         hulls = QUICK_HULLS if self.quick else HULLS
-        return [(f"hull, {t}", functools.partial(self.hull, t, *size)) for t, size in hulls.items()]
+        lassos = QUICK_LASSOS if self.quick else LASSOS
+        return [
+            *((f"hull, {t}", functools.partial(self.hull, t, *size)) for t, size in hulls.items()),
+            *((f"lasso, {t}", functools.partial(self.lasso, t, *c)) for t, c in lassos.items()),
+        ]
+
+
+def _installed(module: str) -> bool:
+    return importlib.util.find_spec(module.partition(".")[0]) is not None
 
 
 def _measured(measurement: dict[str, Any]) -> str:

@@ -115,6 +115,18 @@ def hull(n: int, d: int, *, shift: float = 0.15, seed: int = 0) -> np.ndarray:
     return rng.standard_normal((d, n)) + shift * np.sqrt(d) * np.eye(d, 1)
 
 
+def dense_regression(
+    n: int, p: int, *, informative: int = 50, ratio: float = 3.0, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gaussian columns, a few of which make the target, with `ratio` times less noise."""
+    rng = np.random.default_rng(seed)
+    X = np.asfortranarray(rng.standard_normal((n, p)))
+    w = np.zeros(p)
+    w[rng.choice(p, informative, replace=False)] = rng.standard_normal(informative)
+    signal = X @ w
+    return X, signal + rng.standard_normal(n) * signal.std() / ratio
+
+
 @dataclasses.dataclass(frozen=True)
 class Data:
     """Generated data: which generator, rows, columns and seed."""

@@ -281,6 +281,17 @@ def test_prediction_and_memory_rows_measure_the_same_model():
     assert row.ratio == (used["data"] + used["fit"]) / (used["data"] + used["limit"])
 
 
+def test_the_lasso_benchmark_measures_all_sides_in_one_way():
+    for kind, n, p in (("dense", 60, 100), ("text", 300, 200)):
+        ours = bridge.lasso_ours(kind, n, p, 20, repeats=0)
+        assert ours["gap"] <= bridge.LASSO_GAP
+        *_, last = bridge.lasso_peer("scikit-learn", kind, n, p, 20, repeats=0, gap=1e-6)
+        assert last["gap"] <= 1e-6
+    X, y, _ = bridge.lasso_data("dense", 60, 100, 20)
+    assert bridge.lasso_gap(X, y, np.zeros(100)) == 0.0
+    assert bridge.lasso_gap(X, y, np.ones(100)) > 0.5
+
+
 def test_the_hull_benchmark_measures_feasible_points():
     A = generators.hull(30, 10, shift=1.0)
     even = np.full(30, 1 / 30)
