@@ -306,7 +306,9 @@ class _Search:
         short = state.primal - state.inner
         short[working] = 0.0
         joining = np.flatnonzero(short > _SHARE * self.tol * max(state.primal, self.floor))
-        room = min(max(20, corral.size // 2), max_working - len(working))
+        many = len(joining) > 2 * corral.size
+        room = max(20, corral.size if many else corral.size // 2)
+        room = min(room, max_working - len(working))
         if len(joining) > room:
             joining = joining[np.argpartition(-short[joining], room)[:room]]
         if len(joining):
