@@ -285,3 +285,15 @@ def test_a_fit_of_many_columns_takes_few_passes():
         model = ConstrainedLasso(8.0).fit(X, y)
     assert model.n_iter_ <= 15
     assert time.process_time() - began < 10
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
+def test_nearly_dependent_columns_are_no_obstacle(share):
+    """Columns of ten factors: coordinate descent creeps, and exact steps would change many signs."""
+    rng = np.random.default_rng(0)
+    factors = rng.normal(size=(80, 10))
+    X = factors @ rng.normal(size=(10, 300)) + 0.05 * rng.normal(size=(80, 300))
+    y = factors[:, 0] + 0.3 * rng.normal(size=80)
+    limit = np.abs(ConstrainedLasso(1e3, tol=1e-4).fit(X, y).coef_).sum()
+    model = ConstrainedLasso(share * limit).fit(X, y)
+    assert model.certificate_.status is Status.OPTIMAL

@@ -42,7 +42,7 @@ _NEAR = 0.8  # of the penalty, for the columns that join
 _FAR = 0.5  # of the penalty, for those that leave
 _ROUGH, _FINE = 0.03, 1e-3  # of the penalty: where coordinate descent stops
 _SWEEPS = 20
-_ROUNDS = 12  # of coordinate descent and an exact step, for one working set
+_ROUNDS = 6  # of coordinate descent and an exact step, for one working set
 _DROPS = 6  # of columns whose sign an exact step would change
 _MOST_DROPPED = 0.2  # of the columns in use
 _RIDGE = 1e-12
@@ -134,7 +134,7 @@ class LassoBall:
             n_iter += 1
         coef = np.zeros(self.design.shape[1])
         coef[best.columns] = best.x
-        certificate = certify_ball(self.design, self.b, radius, coef, dual, tol, stopped)
+        certificate = certify_ball(self.design, self.b, self.radius, coef, dual, tol, stopped)
         return Solution(dual=dual, certificate=certificate, n_iter=n_iter, coef=coef)
 
     def _advance(self, within: bool, idle: int) -> bool:
@@ -151,8 +151,8 @@ class LassoBall:
                 self._descend(pulled, _ROUGH)
                 size = float(np.abs(self.x).sum())
                 within = size >= self.radius or target <= _LAST_STAGE * self.first_penalty
-            if within:
-                self._settle(pulled)
+            if within and not self._settle(pulled):
+                self._settle_by_svm()
         before = self.pull
         self.residual = self.b - self.design.combine(self.index, self.x)
         self.pull = self.design.adjoint(self.residual)
@@ -220,8 +220,12 @@ class LassoBall:
             if time.monotonic() > self.deadline:
                 return
 
-    def _settle(self, pulled: Array) -> None:
-        """Solve the problem of the working columns, as well as the gap is to be."""
+    def _settle(self, pulled: Array) -> bool:
+        """Solve the problem of the working columns as well as the gap is to be, where that is easy.
+
+        False where coordinate descent and exact steps leave too much, as with columns that are
+        nearly dependent.
+        """
         residual = self.residual
         allowed = 0.02 * self.tol * float(residual @ residual) / self.radius
         for _ in range(_ROUNDS):
@@ -231,9 +235,10 @@ class LassoBall:
                 outside[self.x != 0] = 0.0
                 excess = float(outside.max(initial=0.0)) - self.penalty
                 if excess <= max(allowed, 1e-10 * self.penalty):
-                    return
+                    return True
             if time.monotonic() > self.deadline:
-                return
+                return True
+        return False
 
     def _exact_step(self, pulled: Array) -> bool:
         """Go to the optimum for the signs in use; False where some would have to change.
