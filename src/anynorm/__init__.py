@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from anynorm.path import PathInterrupted, SolutionPath
     from anynorm.solvers.simplex.kernel_lasso import kernel_lasso
     from anynorm.solvers.simplex.min_norm import min_norm_point
+    from anynorm.solvers.simplex.sublinear import sublinear_svm
 
 __version__ = "0.1.0.dev0"
 
@@ -63,6 +64,7 @@ __all__ = [
     "reductions",
     "screening",
     "sparse_svm_path",
+    "sublinear_svm",
 ]
 
 _SUBMODULES = frozenset({"datasets", "losses", "norms", "plotting", "reductions", "screening"})
@@ -85,6 +87,7 @@ _HOME = {
     "kernel_lasso": "anynorm.solvers.simplex.kernel_lasso",
     "min_norm_point": "anynorm.solvers.simplex.min_norm",
     "sparse_svm_path": "anynorm.estimators.sparse_path",
+    "sublinear_svm": "anynorm.solvers.simplex.sublinear",
 }
 
 

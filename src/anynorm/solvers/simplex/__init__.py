@@ -2,5 +2,14 @@
 
 from anynorm.solvers.simplex.min_norm import min_norm_point
 from anynorm.solvers.simplex.points import DensePoints, KernelPoints, Points, SparsePoints
+from anynorm.solvers.simplex.sublinear import SublinearSolution, sublinear_svm
 
-__all__ = ["DensePoints", "KernelPoints", "Points", "SparsePoints", "min_norm_point"]
+__all__ = [
+    "DensePoints",
+    "KernelPoints",
+    "Points",
+    "SparsePoints",
+    "SublinearSolution",
+    "min_norm_point",
+    "sublinear_svm",
+]
