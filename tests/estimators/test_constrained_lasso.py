@@ -289,7 +289,7 @@ def test_a_fit_of_many_columns_takes_few_passes():
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
 def test_nearly_dependent_columns_are_no_obstacle(share):
-    """Columns of ten factors: coordinate descent creeps, and exact steps would change many signs."""
+    """Columns of ten factors: coordinate descent creeps, exact steps would change many signs."""
     rng = np.random.default_rng(0)
     factors = rng.normal(size=(80, 10))
     X = factors @ rng.normal(size=(10, 300)) + 0.05 * rng.normal(size=(80, 300))
