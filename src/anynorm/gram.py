@@ -34,6 +34,7 @@ Array = NDArray[np.float64]
 Kernel = Callable[[Any, Any], ArrayLike]
 
 _BLOCK_ENTRIES = 1 << 21
+_CACHED_ENTRIES = 1 << 15
 _COLUMNS = 2048  # that are taken out of X, and widened, at once
 _SYMMETRY = {np.dtype(np.float32): 1e-5}
 _WIDE_SYMMETRY = 1e-8
@@ -291,14 +292,15 @@ def resolve_gamma(gamma: str | float, X: Any, weights: Array | None = None) -> f
 
 def _variance(X: Any, weights: Array | None) -> float:
     """The variance of all entries, zeros of a sparse X included."""
-    if weights is None and not sp.issparse(X):
+    if weights is None and not sp.issparse(X) and X.size <= _BLOCK_ENTRIES:
         return float(np.var(X, dtype=np.float64))
     w = np.ones(X.shape[0]) if weights is None else weights
     size = float(w.sum()) * X.shape[1]
     mean = float(rmatvec(X, w).sum()) / size
     if not sp.issparse(X):
-        squares = [np.square(X[rows] - mean).sum(axis=1) for rows in ranges(X.shape[0], 1024)]
-        return float(w @ np.concatenate(squares)) / size
+        step = max(1, _CACHED_ENTRIES // X.shape[1])  # rows that stay in the cache
+        parts = ((X[rows] - mean, w[rows]) for rows in ranges(X.shape[0], step))
+        return float(sum(u @ np.einsum("ij,ij->i", d, d) for d, u in parts)) / size
     rows = X.tocsr()
     row_of = np.repeat(np.arange(X.shape[0]), np.diff(rows.indptr))
     stored = float(w[row_of] @ np.square(rows.data.astype(np.float64) - mean))

@@ -57,7 +57,9 @@ def solve_box(
             solution = certified(problem, few, tol)
             if few.stopped is not Status.OPTIMAL or solution.status is Status.OPTIMAL:
                 return solution
-        beta, max_iter = search.beta, max_iter - search.n_iter
+        # A part that was given up at once says little about the whole.
+        beta = search.beta if np.isfinite(search.gap) else None
+        max_iter -= search.n_iter
     found = _minimise(
         problem, rows, tol=tol, max_iter=max_iter, deadline=deadline, start=beta, progress=progress
     )

@@ -203,12 +203,29 @@ class _Search:
         self.known, self.place = self.block, np.full(m, -1, np.intp)
         self.square = np.empty((0, 0))
         self.value = np.zeros(m) if start is None else _allowed(box, start)
-        self.beta = np.zeros(rows.n)
-        np.add.at(self.beta, box.row, box.sign * self.value)
+        self._set_beta()
         self.scores, self.exact = np.zeros(rows.n), True
         if self.beta.any():
-            self.scores = rows.exact_scores(self.beta)
+            self._score_start()
         self.leaps, self.leaping = _Leaps(self.beta, self.scores), True
+
+    def _score_start(self) -> None:
+        """K beta of a start, by rows that will be needed again."""
+        used = np.flatnonzero(self.beta)
+        for part in np.array_split(used, -(-len(used) // min(_BLOCK, self.rows.block_rows))):
+            slots = self.rows.load(part)
+            self.rows.add(self.scores, slots, self.beta[part])
+            self.rows.release(slots)
+        self.exact = False
+
+    def _set_beta(self) -> None:
+        """Beta from the variables, to the last bit: one at zero leaves no dust."""
+        if len(self.value) == self.rows.n:
+            self.beta = self.box.sign * self.value
+        else:
+            self.beta = np.bincount(self.box.row, self.box.sign * self.value, self.rows.n).astype(
+                np.float64
+            )
 
     def refresh(self) -> None:
         """K beta anew, in float64, wherever it matters."""
@@ -252,7 +269,7 @@ class _Search:
         self.rows.add(self.scores, slots, sign * change)
         self.rows.release(slots)
         self.value[free] = np.clip(self.value[free] + change, box.lower[free], box.upper[free])
-        np.add.at(self.beta, index, sign * change)
+        self._set_beta()
         self.exact = False
         self.leaps = _Leaps(self.beta, self.scores)
         return True
@@ -343,7 +360,7 @@ class _Search:
         finally:
             self.rows.release(slots)
         self.value[block] = value
-        np.add.at(self.beta, index, change)
+        self._set_beta()
         self.n_steps += max(int(steps), 1)
         self.exact = self.exact and not moved.any()
         # Those that are free are likely to move again.
