@@ -162,10 +162,12 @@ def printer(estimator: Any, data: Data) -> Callable[[int, Progress], None] | Non
         )
 
     def show(index: int, state: Progress) -> None:
+        # With its end in one piece: threads must not write into each other's lines.
         print(
             f"{_title(name, data, index)}: iteration {state.iteration}, "
             f"primal {state.primal:.8g}, dual {state.dual:.8g}, gap {state.gap:.2e}, "
-            f"{state.seconds:.2f} s",
+            f"{state.seconds:.2f} s\n",
+            end="",
             flush=True,
         )
 
