@@ -12,13 +12,14 @@
 #   make papers-walk   the walk paper's table and figures; does what is not recorded yet (hours from nothing)
 #   make papers-path   the 1-norm SVM paper's tables and figures, likewise (half an hour from nothing)
 #   make papers-kernel the Least 1-norm and the budget paper's tables and figures, likewise (an hour from nothing)
+#   make papers-bridge the equivalence of the Lasso and the SVM in four pictures, likewise (two minutes from nothing)
 #   make clean         remove everything that the targets above made
 #
 # make PYTHON=/path/to/python3.12 demo    uses that interpreter for a new environment
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint docs bench-linear bench-walk bench-sparse bench-kernel bench-bridge papers-walk papers-path papers-kernel clean
+.PHONY: help demo test lint docs bench-linear bench-walk bench-sparse bench-kernel bench-bridge papers-walk papers-path papers-kernel papers-bridge clean
 
 BIN := .venv/bin
 ROOT := $(CURDIR)
@@ -93,6 +94,10 @@ papers-path:
 papers-kernel:
 	@sh tools/environment.sh test
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers.kernel $(ARGS)
+
+papers-bridge:
+	@sh tools/environment.sh test
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers.bridge $(ARGS)
 
 clean:
 	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/api/generated demo.png
