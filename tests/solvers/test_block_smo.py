@@ -114,6 +114,7 @@ def test_shrinking_and_a_small_cache_change_nothing(slack, constraints, monkeypa
     plain = solve_kernel(problem, tol=1e-7)
     monkeypatch.setattr(smo, "_SHRINK_AFTER", 1)
     monkeypatch.setattr(smo, "_SHRINK_AGAIN", 1)
+    monkeypatch.setattr(smo, "_MOST_KEPT", 0.9)
     monkeypatch.setattr(smo, "_BLOCK", 32)
     shrunk = solve_kernel(problem, tol=1e-7)
     small = solve_kernel(problem, tol=1e-7, cache_size=0.0)
@@ -132,6 +133,7 @@ def test_rows_that_settle_are_left_out_for_a_while(monkeypatch):
 
     monkeypatch.setattr(KernelRows, "shrunk", spy)
     monkeypatch.setattr(smo, "_SHRINK_AFTER", 5)
+    monkeypatch.setattr(smo, "_MOST_KEPT", 0.8)
     monkeypatch.setattr(smo, "_BLOCK", 32)
     problem = problem_of(800, C=1.0)
     assert solve_kernel(problem, tol=1e-6).status is Status.OPTIMAL
