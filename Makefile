@@ -17,9 +17,12 @@
 #
 # make PYTHON=/path/to/python3.12 demo    uses that interpreter for a new environment
 
+BENCHMARKS := bench-linear bench-walk bench-sparse bench-kernel bench-bridge
+PAPERS := papers-walk papers-path papers-kernel papers-bridge
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint docs bench-linear bench-walk bench-sparse bench-kernel bench-bridge papers-walk papers-path papers-kernel papers-bridge clean
+.PHONY: help demo test lint docs clean $(BENCHMARKS) $(PAPERS)
 
 BIN := .venv/bin
 ROOT := $(CURDIR)
@@ -58,46 +61,14 @@ docs:
 	@sh tools/environment.sh docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-bench-linear:
+$(BENCHMARKS): bench-%:
 	@sh tools/environment.sh bench
-	$(BIN)/python -m benchmarks.linear $(ARGS)
+	$(BIN)/python -m benchmarks.$* $(ARGS)
 	@$(BIN)/python -m benchmarks.report
 
-bench-walk:
-	@sh tools/environment.sh bench
-	$(BIN)/python -m benchmarks.walk $(ARGS)
-	@$(BIN)/python -m benchmarks.report
-
-bench-sparse:
-	@sh tools/environment.sh bench
-	$(BIN)/python -m benchmarks.sparse $(ARGS)
-	@$(BIN)/python -m benchmarks.report
-
-bench-kernel:
-	@sh tools/environment.sh bench
-	$(BIN)/python -m benchmarks.kernel $(ARGS)
-	@$(BIN)/python -m benchmarks.report
-
-bench-bridge:
-	@sh tools/environment.sh bench
-	$(BIN)/python -m benchmarks.bridge $(ARGS)
-	@$(BIN)/python -m benchmarks.report
-
-papers-walk:
+$(PAPERS): papers-%:
 	@sh tools/environment.sh test
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers.walk $(ARGS)
-
-papers-path:
-	@sh tools/environment.sh test
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers.path $(ARGS)
-
-papers-kernel:
-	@sh tools/environment.sh test
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers.kernel $(ARGS)
-
-papers-bridge:
-	@sh tools/environment.sh test
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers.bridge $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers.$* $(ARGS)
 
 clean:
 	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/api/generated demo.png

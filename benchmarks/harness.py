@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
@@ -170,33 +171,47 @@ MEMORY_ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_
 
 
 def peak_memory(work: Callable[[], Any]) -> int:
-    """Bytes of resident memory that `work` takes at its peak, above what was there before.
+    """Bytes of resident memory that `work` takes at its peak, above what was there before (Linux).
 
     `work` is run once beforehand, so that code loaded or compiled on the way does not count.
     """
     work()
     gc.collect()
-    before = _reset_peak()
-    work()
-    return max(_peak() - before, 0)
+    if _reset_peak():
+        before = _status("VmRSS:")
+        work()
+        return max(_status("VmHWM:") - before, 0)
+    before = _status("VmRSS:")
+    return max(_sampled_peak(work) - before, 0)
 
 
-def _reset_peak() -> int:
-    """Start a new peak at the present size and return it (Linux; elsewhere the old peak stays)."""
+def _reset_peak() -> bool:
+    """Start a new peak at the present size; False where the system does not let us."""
     try:
         pathlib.Path("/proc/self/clear_refs").write_text("5")
     except OSError:
-        return _peak()
-    return _status("VmRSS:")
+        return False
+    # Some sandboxes take the request and ignore it: the peak is then still far above the size.
+    return _status("VmHWM:") <= _status("VmRSS:") + 2**22
 
 
-def _peak() -> int:
-    if pathlib.Path("/proc/self/status").exists():
-        return _status("VmHWM:")
-    import resource
+def _sampled_peak(work: Callable[[], Any], interval: float = 5e-4) -> int:
+    """The largest resident size seen by a thread that looks every `interval` seconds."""
+    seen = [_status("VmRSS:")]
+    done = threading.Event()
 
-    scale = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+    def watch() -> None:
+        while not done.wait(interval):
+            seen.append(_status("VmRSS:"))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        work()
+    finally:
+        done.set()
+        watcher.join()
+    return max(seen)
 
 
 def _status(field: str) -> int:
@@ -325,6 +340,20 @@ def command(
         save(rows, output, packages)
         print(f"\nwritten to {output}")
     return rows
+
+
+def in_time(
+    limit: float, work: str, goal: float | None, job: Callable[[], Row]
+) -> Callable[[], Row]:
+    """The job, whose row says so where our side was stopped by the limit in seconds."""
+
+    def row() -> Row:
+        try:
+            return job()
+        except TimeoutError as error:
+            return Row(work, f"over {limit:g} s", "-", None, bound=goal, note=str(error))
+
+    return row
 
 
 def measured(measurement: dict[str, Any]) -> str:

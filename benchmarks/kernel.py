@@ -482,17 +482,6 @@ class Run:
             details={"cold": cold, "warm": warm},
         )
 
-    def _in_time(self, work: str, goal: float | None, job: Callable[[], Row]) -> Callable[[], Row]:
-        """The row, or one that says that ours was stopped by the time limit."""
-
-        def row() -> Row:
-            try:
-                return job()
-            except TimeoutError as error:
-                return Row(work, f"over {self.limit:g} s", "-", None, bound=goal, note=str(error))
-
-        return row
-
     def jobs(self) -> harness.Jobs:
         """Every row by its name."""
         jobs: list[tuple[str, float | None, Callable[[], Row]]] = []
@@ -509,7 +498,7 @@ class Run:
         for fit in self.sizes.memory:
             jobs.append((f"memory, {fit}", fit.goal, functools.partial(self.memory, fit)))
         jobs.append(("cold start", None, self.cold_start))
-        return [(name, self._in_time(name, goal, job)) for name, goal, job in jobs]
+        return [(name, harness.in_time(self.limit, name, goal, job)) for name, goal, job in jobs]
 
 
 def peer_time(trials: list[dict[str, Any]], gap: float, limit: float) -> tuple[dict[str, Any], str]:

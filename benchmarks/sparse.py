@@ -427,23 +427,17 @@ class Run:
             details={"cold": cold, "warm": warm},
         )
 
-    def _in_time(self, work: str, goal: float, job: Callable[[], Row]) -> Callable[[], Row]:
-        """The row, or one that says that ours was stopped by the time limit."""
-
-        def row() -> Row:
-            try:
-                return job()
-            except TimeoutError as error:
-                return Row(work, f"over {self.limit:g} s", "-", None, bound=goal, note=str(error))
-
-        return row
-
     def jobs(self) -> harness.Jobs:
         """Every row by its name."""
         jobs: list[tuple[str, Callable[[], Row]]] = []
         for data, goal in self.sizes.paths:
             job = functools.partial(self.whole_path, data, goal)
-            jobs.append((f"path, {data}", self._in_time(f"whole exact path, {data}", goal, job)))
+            jobs.append(
+                (
+                    f"path, {data}",
+                    harness.in_time(self.limit, f"whole exact path, {data}", goal, job),
+                )
+            )
         if importlib.util.find_spec("pyprimal") is None:
             print("skipped pyprimal, which is not installed: pip install pyprimal", flush=True)
         else:
@@ -453,10 +447,10 @@ class Run:
             print("PDLP is HiGHS's own, as OR-tools is not installed", flush=True)
         for fit in self.sizes.fits:
             job = functools.partial(self.one_fit, fit)
-            jobs.append((str(fit), self._in_time(str(fit), fit.speedup, job)))
+            jobs.append((str(fit), harness.in_time(self.limit, str(fit), fit.speedup, job)))
         for C, goal in self.sizes.text_goals:
             name, job = f"squared hinge, C={C:g}", functools.partial(self.text, C, goal)
-            jobs.append((name, self._in_time(name, goal, job)))
+            jobs.append((name, harness.in_time(self.limit, name, goal, job)))
         return [
             *jobs,
             ("time per joint", self.per_joint),

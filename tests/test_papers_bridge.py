@@ -88,8 +88,8 @@ def test_quick_run_is_kept_and_makes_tables_and_figures(tmp_path, capsys):
     store = Store(results)
     assert not list(bridge.sublinear(store, bridge.SIZES[:1], 1))
     blocks = "".join(f"<!-- papers: {part} -->\n<!-- end -->\n" for part in bridge.PARTS)
-    text = page.filled(blocks, content, bridge_report._MAKERS)
+    text = page.filled(blocks, content, bridge_report.MAKERS)
     assert all(word in text for word in ("LARS", "libsvm", "Laplacian", "squared hinge"))
-    bridge_report.draw(content, tmp_path)
+    page.draw(content, bridge_report.DRAWINGS, tmp_path)
     for name in ("errors", "signal", "sublinear", "screening"):
         assert (tmp_path / f"bridge-{name}.png").stat().st_size > 5000

@@ -10,6 +10,7 @@ from anynorm.problem import Problem
 from benchmarks import walk as walk_benchmark
 from benchmarks.papers import protocol, walk, walk_report
 from benchmarks.papers.one_norm import one_norm_grid
+from benchmarks.papers.page import filled
 from benchmarks.papers.protocol import Grid, Model
 from tests.references.linear_program import solve_linear_program
 
@@ -118,10 +119,10 @@ def test_experiments_are_kept_and_not_done_again(data_folder, monkeypatch, capsy
     assert np.all(curves > -1e-6)
     assert np.all(np.diff(curves) < 2e-6)
     page = "<!-- papers: table2 -->\n<!-- end -->\n<!-- papers: figure3 -->\n<!-- end -->"
-    text = walk_report.filled(page, again.content)
+    text = filled(page, again.content, walk_report.MAKERS)
     assert "73.3±0.7" in text
     assert "ours, bias feature of 1 | 2 " in text
-    assert walk_report.filled(text, again.content) == text
+    assert filled(text, again.content, walk_report.MAKERS) == text
     walk_report.draw_figure3(again.content["figure3"], data_folder / "figure3.png")
     assert (data_folder / "figure3.png").stat().st_size > 5000
 

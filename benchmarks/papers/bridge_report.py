@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import harness
 from benchmarks.papers import bridge, page
-from benchmarks.papers.page import FIGURES, markdown
+from benchmarks.papers.page import markdown
 
 PAGE = page.DOCS / "papers-bridge.md"
 MARKERS = "os^Dv"
@@ -241,35 +240,26 @@ def draw_screening(results: Mapping[str, Any], file: pathlib.Path) -> None:
 # ---------------------------------------------------------------- the page
 
 
-_MAKERS = {
+MAKERS = {
     "svm": svm, "sweeps": sweeps, "lasso": lasso, "signal": signal, "sublinear": sublinear,
     "screening": screening,
 }  # fmt: skip
+DRAWINGS: page.Drawings = {
+    "bridge-errors.png": (("svm", "lasso"), draw_errors),
+    "bridge-signal.png": (("signal",), draw_signal),
+    "bridge-sublinear.png": (("sublinear",), draw_sublinear),
+    "bridge-screening.png": (("screening",), draw_screening),
+}
 
 
 def text(content: Mapping[str, Any]) -> str:
     """All tables that there are results for."""
-    return page.text(content, _MAKERS)
-
-
-def draw(content: Mapping[str, Any], folder: pathlib.Path) -> None:
-    """All figures that there are results for."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if "svm" in content and "lasso" in content:
-        draw_errors(content["svm"], content["lasso"], folder / "bridge-errors.png")
-    if "signal" in content:
-        draw_signal(content["signal"], folder / "bridge-signal.png")
-    if "sublinear" in content:
-        draw_sublinear(content["sublinear"], folder / "bridge-sublinear.png")
-    if "screening" in content:
-        draw_screening(content["screening"], folder / "bridge-screening.png")
+    return page.text(content, MAKERS)
 
 
 def write(content: Mapping[str, Any]) -> None:
     """Bring the page and the figures up to date."""
-    PAGE.write_text(page.filled(PAGE.read_text(), content, _MAKERS))
-    draw(content, FIGURES)
-    print(f"updated {PAGE.relative_to(harness.ROOT)} and its figures")
+    page.write(PAGE, content, MAKERS, DRAWINGS)
 
 
 if __name__ == "__main__":

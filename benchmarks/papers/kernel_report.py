@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from anynorm.datasets import make_two_gaussians
-from benchmarks import harness
 from benchmarks.papers import kernel, page
-from benchmarks.papers.page import FIGURES, markdown
+from benchmarks.papers.page import markdown
 
 PAGE = page.DOCS / "papers-kernel.md"
 
@@ -218,25 +217,23 @@ def draw_budget(results: Mapping[str, Any], file: pathlib.Path) -> None:
 # ---------------------------------------------------------------- the page
 
 
-_MAKERS = {
+MAKERS = {
     "choice": choice, "table2": table2, "outliers": outliers, "budget": budget, "strict": strict,
 }  # fmt: skip
+DRAWINGS: page.Drawings = {
+    "kernel-outliers.png": (("outliers",), draw_outliers),
+    "kernel-budget.png": (("budget",), draw_budget),
+}
 
 
 def text(content: Mapping[str, Any]) -> str:
     """All tables that there are results for."""
-    return page.text(content, _MAKERS)
+    return page.text(content, MAKERS)
 
 
 def write(content: Mapping[str, Any]) -> None:
     """Bring the page and the figures up to date."""
-    FIGURES.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(page.filled(PAGE.read_text(), content, _MAKERS))
-    if "outliers" in content:
-        draw_outliers(content["outliers"], FIGURES / "kernel-outliers.png")
-    if "budget" in content:
-        draw_budget(content["budget"], FIGURES / "kernel-budget.png")
-    print(f"updated {PAGE.relative_to(harness.ROOT)} and its figures")
+    page.write(PAGE, content, MAKERS, DRAWINGS)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import harness
 from benchmarks.papers import page, path
-from benchmarks.papers.page import FIGURES, markdown
+from benchmarks.papers.page import markdown
 from benchmarks.papers.protocol import ONE_NORM, method_name
 
 PAGE = page.DOCS / "papers-path.md"
@@ -210,23 +209,21 @@ def draw_figure2(results: Mapping[str, Any], joints: Mapping[str, Any], file: pa
 # ---------------------------------------------------------------- the page
 
 
-_MAKERS = {"table1": table1, "counts": counts, "table2": table2, "hybrid": hybrid}
+MAKERS = {"table1": table1, "counts": counts, "table2": table2, "hybrid": hybrid}
+DRAWINGS: page.Drawings = {
+    "path-figure1.png": (("figure1",), draw_figure1),
+    "path-figure2.png": (("figure2", "table1"), draw_figure2),
+}
 
 
 def text(content: Mapping[str, Any]) -> str:
     """All tables that there are results for."""
-    return page.text(content, _MAKERS)
+    return page.text(content, MAKERS)
 
 
 def write(content: Mapping[str, Any]) -> None:
     """Bring the page and the figures up to date."""
-    FIGURES.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(page.filled(PAGE.read_text(), content, _MAKERS))
-    if "figure1" in content:
-        draw_figure1(content["figure1"], FIGURES / "path-figure1.png")
-    if "figure2" in content and "table1" in content:
-        draw_figure2(content["figure2"], content["table1"], FIGURES / "path-figure2.png")
-    print(f"updated {PAGE.relative_to(harness.ROOT)} and its figures")
+    page.write(PAGE, content, MAKERS, DRAWINGS)
 
 
 if __name__ == "__main__":

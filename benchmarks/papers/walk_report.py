@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import harness
 from benchmarks.papers import page, walk
-from benchmarks.papers.page import FIGURES, markdown
+from benchmarks.papers.page import markdown
 from benchmarks.papers.protocol import BIASES, ONE_NORM, method_name
 from benchmarks.papers.walk import RESULTS, ROUNDS, ROWS
 
@@ -198,29 +197,21 @@ def draw_figure3(results: Mapping[str, Any], path: pathlib.Path) -> None:
 # ---------------------------------------------------------------- the page
 
 
-def filled(template: str, content: Mapping[str, Any]) -> str:
-    """The page with every block that there are results for replaced by its table."""
-
-    return page.filled(template, content, _MAKERS)
+MAKERS = {"table2": table2, "figure2": figure2_table, "figure3": figure3_table}
+DRAWINGS: page.Drawings = {
+    "walk-figure2.png": (("figure2",), draw_figure2),
+    "walk-figure3.png": (("figure3",), draw_figure3),
+}
 
 
 def text(content: Mapping[str, Any]) -> str:
     """All tables that there are results for."""
-    return page.text(content, _MAKERS)
-
-
-_MAKERS = {"table2": table2, "figure2": figure2_table, "figure3": figure3_table}
+    return page.text(content, MAKERS)
 
 
 def write(content: Mapping[str, Any]) -> None:
     """Bring the page and the figures up to date."""
-    FIGURES.mkdir(parents=True, exist_ok=True)
-    PAGE.write_text(filled(PAGE.read_text(), content))
-    drawings = {"figure2": draw_figure2, "figure3": draw_figure3}
-    for part, draw in drawings.items():
-        if part in content:
-            draw(content[part], FIGURES / f"walk-{part}.png")
-    print(f"updated {PAGE.relative_to(harness.ROOT)} and its figures")
+    page.write(PAGE, content, MAKERS, DRAWINGS)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from anynorm import LinearSVC, SparseSVC
+from anynorm import SVC, LinearSVC, SparseSVC
 from anynorm.estimators.sparse_svc import SPARSE_LOSSES
 from anynorm.losses import LOSSES
 from anynorm.solution import Status
@@ -213,7 +213,7 @@ def test_progress_is_a_line_per_report(Model, loss, capsys, n_jobs):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-@every_model
+@pytest.mark.parametrize("Model", [LinearSVC, SparseSVC, SVC])
 def test_an_interrupted_fit_leaves_the_model_as_it_was(monkeypatch, Model, error, n_jobs):
     X, y = noisy_classes(n=60, p=4, n_classes=3)
     model = Model(n_jobs=n_jobs, warm_start=True).fit(X, y)

@@ -22,7 +22,7 @@ from anynorm.problem import Problem
 from anynorm.solution import Status
 from tests.estimators.plain import noisy_classes
 from tests.references import solve_primal
-from tests.spies import calls_of_solver, replace_solver, seconds_to_obey
+from tests.spies import calls_of_solver, seconds_to_obey
 
 X, Y = noisy_classes(n=60, p=4)
 X3, Y3 = noisy_classes(n=90, p=4, n_classes=3)
@@ -305,26 +305,6 @@ def test_progress_is_a_line_per_report(capsys):
     )
     assert sum("against the rest: iteration" in line for line in lines) >= 3
     assert sum("against the rest: optimal" in line for line in lines) == 3
-
-
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_interrupted_fit_leaves_the_model_as_it_was(monkeypatch, n_jobs):
-    model = SVC(n_jobs=n_jobs, warm_start=True).fit(X3, Y3)
-    before, scores = dict(vars(model)), model.decision_function(X3)
-    started = []
-
-    def interrupt(solve, problem, **options):
-        started.append(problem)
-        if len(started) == 2:
-            raise KeyboardInterrupt
-        return solve(problem, **options)
-
-    replace_solver(monkeypatch, SVC, interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X3[:, :2], Y3)
-    assert vars(model).keys() == before.keys()
-    assert all(vars(model)[name] is value for name, value in before.items())
-    np.testing.assert_array_equal(model.decision_function(X3), scores)
 
 
 def test_control_c_is_obeyed():

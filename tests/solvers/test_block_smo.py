@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from anynorm.certificate import certify
 from anynorm.gram import Gram
 from anynorm.losses import Loss
 from anynorm.norms import L1, LInf, SquaredL2, TopK
@@ -274,3 +275,27 @@ def test_an_indefinite_kernel_ends_uncertified():
         solution = solve_kernel(problem, tol=1e-4, deadline=time.monotonic() + 20)
         assert solution.status is Status.UNCERTIFIED
         assert np.isnan(solution.certificate.gap)
+
+
+@pytest.mark.parametrize("max_iter", [30, 300, 10**6])
+@pytest.mark.parametrize("C", [0.1, 100.0])
+@pytest.mark.parametrize(("slack", "constraints"), SLACKS, ids=str)
+def test_certificates_are_those_of_float64_scores_throughout(slack, constraints, C, max_iter):
+    problem = problem_of(500, slack, constraints, C)
+    solution = solve_kernel(problem, tol=1e-4, max_iter=max_iter)
+    again = certify(problem, solution.coef, solution.intercept, solution.dual, tol=1e-4)
+    assert solution.certificate.primal == pytest.approx(again.primal, rel=1e-12)
+    assert solution.certificate.dual == pytest.approx(again.dual, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("limit", [0.05, 1000.0])
+def test_certificates_of_large_problems_are_those_of_float64_scores(limit):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12_000, 4))
+    X[:, 0] += np.where(X[:, 0] > 0, 1.0, -1.0)  # few support vectors
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    problem = Problem(y=y, C=1.0, loss=Loss.from_slack("l1"), gram=Gram.rbf(X, 0.1))
+    solution = solve_kernel(problem, tol=1e-4, deadline=time.monotonic() + limit)
+    again = certify(problem, solution.coef, solution.intercept, solution.dual, tol=1e-4)
+    assert solution.certificate.primal == pytest.approx(again.primal, rel=1e-12)
+    assert solution.certificate.dual == pytest.approx(again.dual, rel=1e-12)

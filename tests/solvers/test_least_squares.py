@@ -14,13 +14,13 @@ from anynorm.losses import get_loss
 from anynorm.problem import Problem
 from anynorm.solution import Status
 from anynorm.solvers.kernel import least_squares
+from anynorm.solvers.kernel.conjugate_gradients import balanced
 from anynorm.solvers.kernel.half_matrix import Factor, HalfMatrix
 from anynorm.solvers.kernel.least_squares import (
     fit_least_squares,
     leave_one_out,
     solve_least_squares,
 )
-from anynorm.solvers.kernel.plane_gradients import balanced
 from anynorm.solvers.kernel.rows import KernelRows
 from tests.references import solve_primal
 from tests.strategies import weights_for

@@ -14,6 +14,7 @@ An a of either sign under a budget is the difference of two variables, one of ea
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +23,14 @@ from anynorm.certificate import certify, optimal_bias
 from anynorm.norms import L1, LInf, SquaredL2, TopK
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
+from anynorm.solvers.kernel.near_rows import rows_that_matter
 from anynorm.solvers.kernel.polish import polished
 from anynorm.solvers.kernel.rows import KernelRows
 from anynorm.solvers.kernel.screened import ScreenedSearch, pays
-from anynorm.solvers.kernel.smo import Box, BoxResult, Matters, Values, minimise_box
+from anynorm.solvers.kernel.smo import Box, BoxResult, Values, minimise_box
 
 Array = NDArray[np.float64]
 
-_CLOSE = 0.02  # to 1: margins that the choice of the bias may still move
 _AT_BOUND = 1e-9
 BOX_SLACKS = (L1, SquaredL2, TopK, LInf)
 
@@ -54,7 +55,7 @@ def solve_box(
         search = ScreenedSearch(problem, rows, _minimise, progress)
         few = search.run(tol, max_iter, deadline)
         if few is not None:
-            solution = certified(problem, few, tol)
+            solution = certified(problem, rows, few, tol)
             if few.stopped is not Status.OPTIMAL or solution.status is Status.OPTIMAL:
                 return solution
         # A part that was given up at once says little about the whole.
@@ -63,7 +64,7 @@ def solve_box(
     found = _minimise(
         problem, rows, tol=tol, max_iter=max_iter, deadline=deadline, start=beta, progress=progress
     )
-    return certified(problem, polished(rows.gram, box_of(problem), found), tol)
+    return certified(problem, rows, polished(rows.gram, box_of(problem), found), tol)
 
 
 def _minimise(
@@ -80,20 +81,26 @@ def _minimise(
     return minimise_box(
         rows, box_of(problem), values=values_of(problem), tol=tol,
         zero_primal=problem.zero_primal(), max_iter=max_iter, deadline=deadline, start=start,
-        matters=matters_of(problem), progress=progress,
+        matters=partial(rows_that_matter, problem, rows), progress=progress,
     )  # fmt: skip
 
 
-def certified(problem: Problem, found: BoxResult, tol: float) -> Solution:
-    """The solution with its certificate, at the middle of the optimal biases."""
-    a = problem.y * found.beta
-    bias = found.intercept
-    if not (isinstance(problem.loss.slack, TopK) and _fixes_bias(problem, found.beta)):
-        bias = optimal_bias(problem.loss, found.scores, problem.y, problem.C, problem.sample_weight)
+def certified(problem: Problem, rows: KernelRows, found: BoxResult, tol: float) -> Solution:
+    """The solution with its certificate, at the middle of the optimal biases.
+
+    Scores that matter at that bias are float64; those of the other rows prove that they do not.
+    """
+    a, scores, exact, bias = problem.y * found.beta, found.scores, found.exact, found.intercept
+    while True:
+        if not (isinstance(problem.loss.slack, TopK) and _fixes_bias(problem, found.beta)):
+            bias = optimal_bias(problem.loss, scores, problem.y, problem.C, problem.sample_weight)
+        missing = rows_that_matter(problem, rows, found.beta, scores, bias) & ~exact
+        if not missing.any():
+            break
+        scores, exact = scores.copy(), exact | missing
+        scores[missing] = rows.exact_scores(found.beta, np.flatnonzero(missing))
     stopped = Status.MAX_ITER if found.stopped is Status.OPTIMAL else found.stopped
-    certificate = certify(
-        problem, a, bias, a, tol=tol, stopped=stopped, scores=found.scores
-    )  # fmt: skip
+    certificate = certify(problem, a, bias, a, tol=tol, stopped=stopped, scores=scores)
     return Solution(a, certificate, found.n_iter, coef=a, intercept=bias)
 
 
@@ -134,18 +141,6 @@ def bounded(y: Array, upper: Array, budget: float, diagonal: Array | None, signe
         np.concatenate([ones, -ones]), np.concatenate([rows, rows]), np.concatenate([zero, zero]),
         np.concatenate([upper, upper]), np.concatenate([y, -y]), diagonal, budget,
     )  # fmt: skip
-
-
-def matters_of(problem: Problem) -> Matters | None:
-    """Rows with margins well above 1 cost nothing, where the constraints are inequalities."""
-    if problem.loss.signed:
-        return None
-    y = problem.y
-
-    def matters(scores: Array, intercept: float, error: float) -> NDArray[np.bool_]:
-        return y * (scores + intercept) < 1.0 + _CLOSE + error
-
-    return matters
 
 
 def values_of(problem: Problem) -> Values:

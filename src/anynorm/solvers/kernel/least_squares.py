@@ -8,7 +8,7 @@ has f = K beta with
     [     1'        0 ] [ b  ] = [0],      d_i = 1 / (2 C w_i)
 
 (Suykens, Vandewalle 1999; their gamma is 2C).  A Cholesky factor of H = K + diag(d) solves it for
-few rows, conjugate gradients with a low-rank preconditioner for many (`plane_gradients`).
+few rows, conjugate gradients with a low-rank preconditioner for many (`conjugate_gradients`).
 
 All classes against their rests share the matrix: they are columns of one right-hand side.
 
@@ -33,6 +33,7 @@ from scipy.linalg import LinAlgError
 from anynorm.certificate import certify, optimal_bias
 from anynorm.problem import Problem
 from anynorm.solution import Progress, Solution, Status
+from anynorm.solvers.kernel.conjugate_gradients import OutOfTime, Run, System
 from anynorm.solvers.kernel.half_matrix import Factor, HalfMatrix, fits_in_full
 from anynorm.solvers.kernel.inverses import (
     DenseInverse,
@@ -41,7 +42,6 @@ from anynorm.solvers.kernel.inverses import (
     LowRankInverse,
     SpectralInverse,
 )
-from anynorm.solvers.kernel.plane_gradients import OutOfTime, Run, System
 from anynorm.solvers.kernel.rows import KernelRows
 
 Array = NDArray[np.float64]

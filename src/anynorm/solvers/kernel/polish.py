@@ -44,6 +44,7 @@ def polished(gram: Gram, box: Box, found: BoxResult) -> BoxResult:
             return found._replace(
                 beta=beta,
                 scores=K @ beta,
+                exact=np.ones(n, dtype=bool),
                 intercept=search.prices[0],
                 n_iter=found.n_iter + steps + 1,
             )

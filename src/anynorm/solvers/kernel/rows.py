@@ -88,7 +88,7 @@ class KernelRows:
         return KernelRows(self.gram, self._max_bytes, exact=True)
 
     def can_shrink(self) -> bool:
-        """Whether `shrunk` may be called: one problem alone uses the rows, and points are few."""
+        """Whether `shrunk` may be called: rows of one problem alone, and made from points."""
         return self._holders == 1 and self.gram.name != "precomputed" and not self.are_exact
 
     def shrunk(self, kept: Index) -> KernelRows:
@@ -165,6 +165,16 @@ class KernelRows:
     def add(self, scores: Array, slots: Index, weights: Array) -> None:
         """Add the combination of loaded rows to the scores."""
         add_rows(self._store, slots, weights, scores)
+
+    def add_any(self, scores: Array, index: Index, weights: Array) -> None:
+        """Add the combination of any rows, loaded part after part, to the scores."""
+        for start in range(0, len(index), self.block_rows):
+            part = slice(start, start + self.block_rows)
+            slots = self.load(index[part])
+            try:
+                self.add(scores, slots, weights[part])
+            finally:
+                self.release(slots)
 
     def exact_scores(self, beta: Array, rows: Index | slice = slice(None)) -> Array:
         """Return ``(K @ beta)[rows]`` in float64, from the kernel itself."""

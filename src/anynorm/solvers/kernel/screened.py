@@ -28,6 +28,7 @@ from anynorm.norms import L1, SquaredL2
 from anynorm.problem import Problem
 from anynorm.screening import safe_ball, screened_rows
 from anynorm.solution import Progress, Status
+from anynorm.solvers.kernel.near_rows import rows_that_matter, score_error
 from anynorm.solvers.kernel.rows import KernelRows
 from anynorm.solvers.kernel.smo import BoxResult
 
@@ -45,8 +46,6 @@ _ROUNDS = 20
 _WORTH_EXACT = 0.05  # the gap from which scores in float64, and screening, are worth their cost
 _WORTH_DROPPING = 0.2  # of the rows that are left
 _FEW_LEFT = 0.3  # of all rows: then scores come in float64, and of the rows left alone
-_CLOSE = 0.02  # to 1: margins that the choice of the bias may still move
-_SAFETY = 10.0  # times the likely error of a row's entries
 
 
 def pays(problem: Problem) -> bool:
@@ -104,8 +103,11 @@ class ScreenedSearch:
             if self.gap <= tol or late or self.n_iter >= max_iter:
                 stopped = Status.TIME_LIMIT if late else Status.MAX_ITER
                 stopped = Status.OPTIMAL if self.gap <= tol else stopped
-                self._catch_up(bias)
-                return BoxResult(self.beta, self.scores, bias, self.n_iter, self.gap, stopped)
+                self._catch_up()
+                exact = np.zeros(self.problem.n_rows, dtype=bool)  # `certified` sees to it
+                return BoxResult(
+                    self.beta, self.scores, exact, bias, self.n_iter, self.gap, stopped
+                )
             outside = self.left[margins < 1.0]
             settled = np.isin(outside, work, assume_unique=True).all()
             goal = 0.0 if settled else _FORCING * self.gap
@@ -155,8 +157,8 @@ class ScreenedSearch:
             self._score()
             self._measure(a, bias)
         if few or self.gap <= _WORTH_EXACT:
-            error = 0.0 if few else _SAFETY * self.rows.entry_error * float(np.abs(a).sum())
-            near = (p.y * (self.scores + bias) < 1.0 + _CLOSE + error) | (a != 0)
+            error = 0.0 if few else score_error(self.rows, self.beta)
+            near = rows_that_matter(p, self.rows, self.beta, self.scores, bias)
             if not few:
                 self.scores[near] = self.rows.exact_scores(self.beta, np.flatnonzero(near))
             weights = None if p.sample_weight is None else p.sample_weight[near]
@@ -194,21 +196,11 @@ class ScreenedSearch:
         """What K beta has changed since it was computed last, by the rows at hand."""
         change, image = self.beta - self.scored, np.zeros(self.problem.n_rows)
         moved = np.flatnonzero(change)
-        for start in range(0, len(moved), self.rows.block_rows):
-            index = moved[start : start + self.rows.block_rows]
-            slots = self.rows.load(index)
-            try:
-                self.rows.add(image, slots, change[index])
-            finally:
-                self.rows.release(slots)
+        self.rows.add_any(image, moved, change[moved])
         return image
 
-    def _catch_up(self, bias: float) -> None:
-        """The scores of the rows that were dropped, in float64 wherever it could matter."""
-        p = self.problem
-        dropped = np.ones(p.n_rows, dtype=bool)
+    def _catch_up(self) -> None:
+        """The scores of the rows that were dropped, by the rows at hand."""
+        dropped = np.ones(self.problem.n_rows, dtype=bool)
         dropped[self.left] = False
         self.scores[dropped] += self._since_scored()[dropped]
-        error = _SAFETY * self.rows.entry_error * float(np.abs(self.beta).sum())
-        near = np.flatnonzero(dropped & (p.y * (self.scores + bias) < 1.0 + _CLOSE + error))
-        self.scores[near] = self.rows.exact_scores(self.beta, near)

@@ -6,7 +6,9 @@
 The blocks are those of Joachims (1999), chosen by how much their pairs violate optimality; within
 a block pairs are chosen to second order (Fan, Chen, Lin 2005).  Rows of K are needed for a block
 only, and so come from products of matrices.  Steps along what the last blocks did together need no
-row at all, as K times it is known: they shorten the tail where many variables are free.
+row at all, as K times it is known: they shorten the tail where many variables are free; where few
+are, Newton steps end it.  Rows that have settled at their bounds, if they are most of them, are
+left out for a while.
 
 Rows may be float32.  Whenever the gap seems small enough, K beta is computed anew in float64, and
 what was lost to rounding is there to be mended.
@@ -29,7 +31,7 @@ from anynorm.solvers.kernel.smo_kernels import largest, pulls, rises_and_falls, 
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-Matters = Callable[[Array, float, float], NDArray[np.bool_]]
+Matters = Callable[[Array, Array, float], NDArray[np.bool_]]
 Values = Callable[[Array, Array, float], tuple[float, float]]
 
 _BLOCK = 256
@@ -45,8 +47,6 @@ _SHRINK_AFTER, _SHRINK_AGAIN = 100, 15  # blocks with all rows before those not 
 _MOST_KEPT, _SHRUNK_BLOCKS, _SHRUNK_GOAL = 0.4, 1000, 0.25
 _LEAP_UNTIL = 1e-5  # gap: later on leaps disturb more than they gain
 _ROUNDING = 1e-14
-_SAFETY = 10.0  # times the likely error of a row's entries
-_MOST_NEEDED = 0.9
 
 
 class Box(NamedTuple):
@@ -65,10 +65,11 @@ class Box(NamedTuple):
 
 
 class BoxResult(NamedTuple):
-    """beta, K beta, the bias, and how the search ended."""
+    """beta, K beta and which of it was computed in float64, the bias, and how the search ended."""
 
     beta: Array
     scores: Array
+    exact: NDArray[np.bool_]
     intercept: float
     n_iter: int
     gap: float
@@ -110,15 +111,15 @@ def minimise_box(
     start : ndarray of shape (n,), optional
         A beta to start from; it is brought into the bounds.
     matters : callable, optional
-        ``matters(scores, intercept, error)`` says which rows' scores have a part in the values
-        where all scores may be wrong by `error`; the others need not be computed in float64.
+        ``matters(beta, scores, intercept)`` says which rows' scores have a part in the values;
+        the others need not be computed in float64.
     progress : callable, optional
         Called at every look at the gap.
 
     Returns
     -------
     BoxResult
-        With scores in float64.
+        Whose scores are float64 wherever they matter.
     """
     search = _Search(rows, box, start, matters)
     watch = _Watch(values, zero_primal, progress)
@@ -147,8 +148,9 @@ def minimise_box(
             stopped = Status.TIME_LIMIT if late else Status.MAX_ITER
             stopped = Status.OPTIMAL if gap <= tol else stopped
             return BoxResult(
-                search.beta, search.scores, search.intercept(), search.n_steps, gap, stopped
-            )
+                search.beta, search.scores, search.precise, search.intercept(), search.n_steps,
+                gap, stopped,
+            )  # fmt: skip
 
 
 class _Watch:
@@ -205,18 +207,12 @@ class _Search:
         self.value = np.zeros(m) if start is None else _allowed(box, start)
         self._set_beta()
         self.scores, self.exact = np.zeros(rows.n), True
+        self.precise = np.ones(rows.n, dtype=bool)
         if self.beta.any():
-            self._score_start()
+            used = np.flatnonzero(self.beta)
+            rows.add_any(self.scores, used, self.beta[used])  # which are likely to be needed again
+            self.exact = False
         self.leaps, self.leaping = _Leaps(self.beta, self.scores), True
-
-    def _score_start(self) -> None:
-        """K beta of a start, by rows that will be needed again."""
-        used = np.flatnonzero(self.beta)
-        for part in np.array_split(used, -(-len(used) // min(_BLOCK, self.rows.block_rows))):
-            slots = self.rows.load(part)
-            self.rows.add(self.scores, slots, self.beta[part])
-            self.rows.release(slots)
-        self.exact = False
 
     def _set_beta(self) -> None:
         """Beta from the variables, to the last bit: one at zero leaves no dust."""
@@ -231,14 +227,10 @@ class _Search:
         """K beta anew, in float64, wherever it matters."""
         if self.exact:
             return
-        needed = np.ones(self.rows.n, dtype=bool)
+        self.precise = np.ones(self.rows.n, dtype=bool)
         if self.matters is not None:
-            error = _SAFETY * self.rows.entry_error * float(np.abs(self.beta).sum())
-            needed = self.matters(self.scores, self.intercept(), error)
-        if needed.mean() > _MOST_NEEDED:
-            self.scores = self.rows.exact_scores(self.beta)
-        else:
-            self.scores[needed] = self.rows.exact_scores(self.beta, np.flatnonzero(needed))
+            self.precise = self.matters(self.beta, self.scores, self.intercept())
+        self.scores[self.precise] = self.rows.exact_scores(self.beta, np.flatnonzero(self.precise))
         self.exact = True
         self.leaps = _Leaps(self.beta, self.scores)
 
@@ -249,7 +241,7 @@ class _Search:
             return False
         self._look_round()
         free = np.flatnonzero((self.value > box.lower) & (self.value < box.upper))
-        if not 0 < len(free) <= min(_MOST_FREE, self.rows.block_rows):
+        if not 0 < len(free) <= _MOST_FREE:
             return False
         index, sign = box.row[free], box.sign[free]
         Q = self.rows.gram.block(index, index)
@@ -265,9 +257,7 @@ class _Search:
         self.next_newton = self.n_blocks + self.newton_wait
         if change is None:
             return False
-        slots = self.rows.load(index)
-        self.rows.add(self.scores, slots, sign * change)
-        self.rows.release(slots)
+        self.rows.add_any(self.scores, index, sign * change)
         self.value[free] = np.clip(self.value[free] + change, box.lower[free], box.upper[free])
         self._set_beta()
         self.exact = False

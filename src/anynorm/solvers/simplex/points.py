@@ -7,6 +7,7 @@ Solvers only ask for products, so the columns may be stored densely, sparsely, a
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -45,7 +46,7 @@ class Points(Protocol):
         """Return A'A[:, index], of shape (n, k)."""
 
 
-class _StoredPoints:
+class _StoredPoints(ABC):
     """Points that are the columns of a matrix."""
 
     def __init__(self, A: Matrix) -> None:
@@ -63,9 +64,9 @@ class _StoredPoints:
             return self.columns(used) @ x[used]
         return matvec(self.A, x)
 
+    @abstractmethod
     def columns(self, index: Index) -> Array:
         """Return the points `index` as the columns of a dense matrix."""
-        raise NotImplementedError
 
     def norms_squared(self) -> Array:
         """Return the squared lengths of the points."""
@@ -75,9 +76,9 @@ class _StoredPoints:
         """Return A'A[:, index]."""
         return self.kernel(None, index)
 
+    @abstractmethod
     def kernel(self, rows: Any = None, cols: Any = None) -> Array:
         """Return the products of the points `rows` with the points `cols`; None is all."""
-        raise NotImplementedError
 
     def largest_entry(self) -> float:
         """Return the largest absolute entry of A."""

@@ -1,0 +1,33 @@
+"""Which rows' scores have a part in the primal and dual values, and so must be float64.
+
+Where the constraints are inequalities, a margin above 1 costs nothing, however far above: scores
+from float32 rows do where they are beyond 1 by more than their error.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anynorm.problem import Problem
+from anynorm.solvers.kernel.rows import KernelRows
+
+Array = NDArray[np.float64]
+
+_CLOSE = 0.02  # to 1: margins that the choice of the bias may still move
+_SAFETY = 10.0  # times the likely error of a row's entries
+
+
+def score_error(rows: KernelRows, beta: Array) -> float:
+    """How far K beta by the rows may be from K beta."""
+    return _SAFETY * rows.entry_error * float(np.abs(beta).sum())
+
+
+def rows_that_matter(
+    problem: Problem, rows: KernelRows, beta: Array, scores: Array, intercept: float
+) -> NDArray[np.bool_]:
+    """Rows with a dual, and those that are not safely beyond margin 1 (all, for equalities)."""
+    if problem.loss.signed:
+        return np.ones(problem.n_rows, dtype=bool)
+    least = 1.0 + _CLOSE + score_error(rows, beta)
+    return np.asarray((problem.y * (scores + intercept) < least) | (beta != 0))
