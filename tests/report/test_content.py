@@ -44,8 +44,8 @@ def test_a_path_report_names_what_is_wrong(path):
         PathReport(title="t", classes=[])
     with pytest.raises(ValueError, match="feature_names of PathReport has 3 names for 2"):
         PathReport(title="t", classes=[ClassView("a", path)], feature_names=["a", "b", "c"])
+    views = [ClassView("a", path, target=[True] * n) for n in (2, 3)]
     with pytest.raises(ValueError, match="same rows and features"):
-        views = [ClassView("a", path, target=[True] * n) for n in (2, 3)]
         PathReport(title="t", classes=views)
 
 
@@ -63,5 +63,5 @@ def test_other_reports_name_what_is_wrong():
         BudgetReport(title="t", budgets=[1, 2], n_support=[1, 2], accuracy=[0.5, 0.6], chosen=2)
     with pytest.raises(ValueError, match="do not go with 3 class_names"):
         Evaluation("abc", [0, 1, 2], [0.1, 0.2, 0.3])
-    with pytest.raises(ValueError, match=r"scales of GenericReport has shape \(2,\), not \(3,\)"):
+    with pytest.raises(ValueError, match=r"scales of GenericReport has shape \(2,\), not \(3\)"):
         GenericReport(title="t", coefs=np.zeros((1, 3)), scales=[1.0, 2.0])
