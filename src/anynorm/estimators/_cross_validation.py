@@ -1,12 +1,67 @@
-"""What the cross-validated estimators share: weights, scorers, and the table of the scores."""
+"""What the cross-validated estimators share: folds, weights, scorers, the table of the scores."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.stats import rankdata
 from sklearn.metrics import get_scorer
+from sklearn.model_selection import check_cv
+
+from anynorm.design import Matrix
+
+Split = tuple[np.ndarray, np.ndarray]
+
+
+class Folds(Protocol):
+    """Where the rows of the folds come from.
+
+    Attributes
+    ----------
+    splits : list of (ndarray, ndarray)
+        The rows to learn from and those held out, fold by fold.
+    """
+
+    splits: list[Split]
+
+    def train(self, fold: int) -> Matrix:
+        """The rows to learn from."""
+
+    def test(self, fold: int) -> Matrix:
+        """The rows that are held out, by rows where they are sparse."""
+
+    def columns(self, fold: int) -> np.ndarray | None:
+        """The places of a fold's columns among those of all rows, None where they are the same.
+
+        -1 is a column that all rows together do not have.
+        """
+
+
+class SlicedFolds:
+    """Rows of one matrix."""
+
+    def __init__(self, X: Matrix, splits: list[Split]) -> None:
+        self.rows = X.tocsr() if sp.issparse(X) else X
+        self.splits = splits
+
+    def train(self, fold: int) -> Matrix:
+        """The rows to learn from."""
+        return self.rows[self.splits[fold][0]]
+
+    def test(self, fold: int) -> Matrix:
+        """The rows that are held out."""
+        return self.rows[self.splits[fold][1]]
+
+    def columns(self, fold: int) -> np.ndarray | None:
+        """All folds have the same columns."""
+        return None
+
+
+def splits_of(cv: Any, y: np.ndarray, groups: Any) -> list[Split]:
+    """The folds that scikit-learn makes of a `cv` parameter."""
+    return list(check_cv(cv, y, classifier=True).split(np.zeros(len(y)), y, groups))
 
 
 def row_weights(sample_weight: Any, n: int) -> np.ndarray | None:

@@ -142,6 +142,13 @@ def run_all(
         raise
 
 
+def of_any(report: Report | None) -> Callable[[int, Progress], None] | None:
+    """A report for `run_all` that does not ask which problem it is about."""
+    if report is None:
+        return None
+    return lambda _, state: report(state)
+
+
 def _bound(report: Callable[[int, Progress], None] | None, index: int) -> Report | None:
     if report is None:
         return None

@@ -7,22 +7,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d
 
 from anynorm.certificate import Certificate
 from anynorm.design import Matrix
 from anynorm.estimators._cross_validation import (
+    Folds,
+    SlicedFolds,
     row_weights,
     score_columns,
     scorer_of,
+    splits_of,
     standard_error,
 )
-from anynorm.estimators._fitting import Report, binary_problem, deadline, run_all
+from anynorm.estimators._fitting import Report, binary_problem, deadline, of_any, run_all
 from anynorm.estimators._linear_model import labels_of, linear_scores
 from anynorm.estimators._parameters import check_parameters, seed
-from anynorm.estimators._validation import labelled, validate
+from anynorm.estimators._validation import Data, labelled, validate
 from anynorm.estimators.reweighted_svc import ReweightedSVC, store_walks
 
 if TYPE_CHECKING:
@@ -174,37 +175,68 @@ class ReweightedSVCCV(ReweightedSVC):
         ValueError
             Where a parameter or the data cannot be used; the message says which and what to do.
         """
-        from anynorm.solvers.linear import shared_over_C  # Numba: for those who fit, not predict
-
         check_parameters(self)
         end = deadline(self.time_limit)
-        grid = _grid(self.Cs)
-        data = validate(self._model(grid[-1], 1), X, y, sample_weight)
-        model = self._model(grid[0], 1)
-        data = labelled(model, data.X, y, sample_weight, data.feature_names)
-        shared = shared_over_C(binary_problem(model, data, 0), float(self.tol))
-        weights = row_weights(sample_weight, len(data.codes))
-        rows = data.X.tocsr() if sp.issparse(data.X) else data.X
-        table = _Table(self, grid, rows, column_or_1d(y), weights, end, shared)
-        table.fill(check_cv(self.cv, table.y, classifier=True), groups)
-        chosen, rounds = choose(self.rule, table.scores, table.features)
-        model = self._model(grid[chosen], rounds + 1)
-        walks = model.set_params(n_jobs=self.n_jobs)._walks(data, end, None)
-        index = chosen * int(self.max_rounds) + rounds
-        found = {
-            "C_": float(grid[chosen]),
-            "n_rounds_": rounds + 1,
-            "best_index_": index,
-            "best_score_": float(table.scores[chosen, rounds].mean()),
-            "cv_results_": table.results(),
-        }
-        return store_walks(self, data, walks, found)
+        data = validate(self._model(grid_of(self.Cs)[-1], 1), X, y, sample_weight)
+        labels = column_or_1d(y)
+        folds = SlicedFolds(data.X, splits_of(self.cv, labels, groups))
+        weights = row_weights(sample_weight, len(labels))
+        return fit_table(self, data, labels, weights, folds, end)
 
     def _model(self, C: float, n_rounds: int) -> ReweightedSVC:
         """The estimator of one cell."""
         shared = ReweightedSVC().get_params(deep=False).keys() & self.get_params(deep=False).keys()
         given = {name: getattr(self, name) for name in shared} | {"n_jobs": None, "verbose": 0}
         return ReweightedSVC(C=float(C), n_rounds=int(n_rounds), **given)
+
+
+def fit_table(
+    estimator: ReweightedSVCCV,
+    data: Data,
+    y: np.ndarray,
+    weights: np.ndarray | None,
+    folds: Folds,
+    end: float | None,
+    report: Report | None = None,
+) -> ReweightedSVCCV:
+    """Fill the table of `estimator`, choose from it and fit to all rows.
+
+    Parameters
+    ----------
+    estimator : ReweightedSVCCV
+        What to fit; its `cv` is not looked at.
+    data : Data
+        All rows, validated.
+    y : ndarray of shape (n,)
+        Their labels.
+    weights : ndarray of shape (n,) or None
+        Their weights, without those of the classes.
+    folds : Folds
+        The rows of the folds.
+    end : float or None
+        The deadline.
+    report : callable or None, default=None
+        Called with the progress of every walk.
+    """
+    from anynorm.solvers.linear import shared_over_C  # Numba: for those who fit, not predict
+
+    grid = grid_of(estimator.Cs)
+    model = estimator._model(grid[0], 1)
+    data = labelled(model, data.X, y, weights, data.feature_names)
+    shared = shared_over_C(binary_problem(model, data, 0), float(estimator.tol))
+    table = _Table(estimator, grid, folds, y, weights, end, shared, report)
+    table.fill()
+    chosen, rounds = choose(estimator.rule, table.scores, table.features)
+    model = estimator._model(grid[chosen], rounds + 1)
+    walks = model.set_params(n_jobs=estimator.n_jobs)._walks(data, end, of_any(report))
+    found = {
+        "C_": float(grid[chosen]),
+        "n_rounds_": rounds + 1,
+        "best_index_": chosen * int(estimator.max_rounds) + rounds,
+        "best_score_": float(table.scores[chosen, rounds].mean()),
+        "cv_results_": table.results(),
+    }
+    return store_walks(estimator, data, walks, found)
 
 
 def choose(rule: str, scores: np.ndarray, features: np.ndarray) -> tuple[int, int]:
@@ -234,7 +266,8 @@ def choose(rule: str, scores: np.ndarray, features: np.ndarray) -> tuple[int, in
     return c, rounds
 
 
-def _grid(Cs: Any) -> np.ndarray:
+def grid_of(Cs: Any) -> np.ndarray:
+    """The values of C that the parameter `Cs` asks for, ascending."""
     if np.ndim(Cs) == 0:
         return np.logspace(-4, 4, int(Cs))
     return np.unique(np.asarray(Cs, dtype=np.float64))
@@ -246,17 +279,17 @@ class _Table:
 
     estimator: ReweightedSVCCV
     grid: np.ndarray
-    X: Matrix
+    folds: Folds
     y: np.ndarray
     weights: np.ndarray | None
     end: float | None
     shared: bool  # whether the walks of a fold are best done one C after the other
+    report: Report | None
 
-    def fill(self, splitter: Any, groups: Any) -> None:
+    def fill(self) -> None:
         """Walk in every fold with every C."""
-        self.folds = list(splitter.split(np.zeros(len(self.y)), self.y, groups))
         self.scorer = scorer_of(self.estimator.scoring)
-        shape = (len(self.grid), int(self.estimator.max_rounds), len(self.folds))
+        shape = (len(self.grid), int(self.estimator.max_rounds), len(self.folds.splits))
         self.scores, self.features, self.gaps = np.empty(shape), np.empty(shape), np.empty(shape)
         self.seconds = np.empty((shape[0], shape[2]))
         chains = np.split(np.arange(shape[0]), [] if self.shared else np.arange(1, shape[0]))
@@ -265,17 +298,19 @@ class _Table:
             fold, chain = divmod(task, len(chains))
             self._walk(fold, chains[chain], progress)
 
-        run_all(shape[2] * len(chains), solve, n_jobs=self.estimator.n_jobs, report=None)
+        run_all(
+            shape[2] * len(chains), solve, n_jobs=self.estimator.n_jobs, report=of_any(self.report)
+        )
 
     def _walk(self, fold: int, places: np.ndarray, progress: Report | None) -> None:
         """The walks of one fold for the Cs in these places."""
         from anynorm.solvers.linear import walk_over_C
 
         began = time.perf_counter()
-        train, test = self.folds[fold]
+        train, _ = self.folds.splits[fold]
         model = self.estimator._model(self.grid[places[0]], int(self.estimator.max_rounds))
-        data = labelled(model, self.X[train], self.y[train], self._weights(train))
-        held_out = self.X[test]
+        data = labelled(model, self.folds.train(fold), self.y[train], self._weights(train))
+        held_out = self.folds.test(fold)
         walks = walk_over_C(
             [binary_problem(model, data, index) for index in range(data.n_problems)],
             self.grid[places].tolist(),
@@ -309,7 +344,7 @@ class _Table:
         coefs = np.array([[part.coef for part in rounds] for rounds in walks]).swapaxes(0, 1)
         intercepts = np.array([[part.intercept for part in rounds] for rounds in walks]).T
         self.features[c, :, fold] = np.count_nonzero(coefs.any(axis=1), axis=1)
-        test = self.folds[fold][1]
+        test = self.folds.splits[fold][1]
         if self.scorer is not None:
             for number, (coef, intercept) in enumerate(zip(coefs, intercepts, strict=True)):
                 score = self._score(coef, intercept, classes, X, test)
@@ -326,7 +361,7 @@ class _Table:
         if self.estimator.verbose:
             best = int(np.argmax(self.scores[c, :, fold]))
             print(
-                f"{type(self.estimator).__name__}: fold {fold + 1} of {len(self.folds)}, "
+                f"{type(self.estimator).__name__}: fold {fold + 1} of {len(self.folds.splits)}, "
                 f"C={self.grid[c]:g}: score {self.scores[c, best, fold]:.4g} in round {best + 1}, "
                 f"{self.seconds[c, fold]:.2f} s",
                 flush=True,

@@ -1,0 +1,305 @@
+"""Cross-validation along exact paths: the paths of all folds, their scores, and the choice of s."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from anynorm.design import Matrix
+from anynorm.estimators._choice import Curve
+from anynorm.estimators._cross_validation import Folds, scorer_of
+from anynorm.estimators._fitting import Report, of_any, run_all
+from anynorm.estimators._linear_model import LinearClassifier
+from anynorm.estimators._validation import Data, labelled
+from anynorm.estimators.sparse_path import followed, path_problem
+from anynorm.path import SolutionPath, used_features
+from anynorm.path_accuracy import Changes, accuracy_changes, accuracy_table
+from anynorm.solution import Solution
+
+_BLOCK_ENTRIES = 1 << 20
+
+
+@dataclass(frozen=True)
+class FoldPaths:
+    """The paths of one fold, and what they say about the rows that were held out."""
+
+    paths: list[SolutionPath]
+    changes: Changes
+
+
+@dataclass(frozen=True)
+class PathSearch:
+    """The paths of all folds and of all rows.
+
+    Attributes
+    ----------
+    estimator : SparseSVCCV
+        Its parameters say what is solved and how it is scored; `cv`, `rule` and
+        `score_tolerance` are not looked at.
+    data : Data
+        All rows.
+    y : ndarray of shape (n,)
+        Their labels.
+    weights : ndarray of shape (n,) or None
+        Their weights, without those of the classes.
+    penalty_weights : ndarray of shape (p,) or None
+        The features' weights in the 1-norm.
+    folds : Folds
+        The rows of the folds.
+    began : float
+        When the time that `estimator.time_limit` limits began, on `time.monotonic`'s clock.
+    report : callable or None
+        Called with the progress of every path.
+    on_path : callable or None
+        Called with every path when it is done.
+    """
+
+    estimator: Any
+    data: Data
+    y: np.ndarray
+    weights: np.ndarray | None
+    penalty_weights: np.ndarray | None
+    folds: Folds
+    began: float
+    report: Report | None = None
+    on_path: Callable[[SolutionPath], None] | None = None
+
+    def run(self) -> SearchedPaths:
+        """Follow the paths of every fold, then those of all rows."""
+        shared = {"n_jobs": self.estimator.n_jobs, "report": of_any(self.report)}
+        folds = run_all(len(self.folds.splits), self._follow_fold, **shared)
+        paths = run_all(self.data.n_problems, self._follow_all_rows, **shared)
+        return SearchedPaths(self, folds, paths)
+
+    def _follow_all_rows(self, index: int, progress: Report | None) -> SolutionPath:
+        return self._follow(self.data, self.data.codes, index, None, progress)
+
+    def _follow_fold(self, fold: int, progress: Report | None) -> FoldPaths:
+        train, test = self.folds.splits[fold]
+        X = self.folds.train(fold)
+        data = labelled(self.estimator, X, self.y[train], self.weights_of(train))
+        paths = [
+            self._follow(data, self.data.codes[train], k, fold, progress).detached()
+            for k in range(self.data.n_problems)
+        ]
+        return FoldPaths(paths, self._changes(paths, test, fold))
+
+    def _follow(
+        self, data: Data, codes: np.ndarray, index: int, fold: int | None, progress: Report | None
+    ) -> SolutionPath:
+        """The path of binary problem `index` on the rows of `data`; `fold` None means all rows."""
+        signs = np.where(codes == self.data.positive(index), 1.0, -1.0)
+        estimator, began = self.estimator, time.monotonic()
+        problem = path_problem(
+            data, signs, fit_intercept=estimator.fit_intercept, penalty_weights=self.penalty_weights
+        )
+        same = fold is None or self.folds.columns(fold) is None
+        binary = self.data.n_problems == 1
+        path = followed(
+            problem,
+            self.data.feature_names if same else None,
+            self.data.classes if binary else None,
+            max_features=estimator.max_features,
+            deadline=self._deadline(fold),
+            progress=progress,
+        )
+        if self.on_path is not None:
+            self.on_path(path)
+        if estimator.verbose:
+            where = "all rows" if fold is None else f"fold {fold + 1} of {len(self.folds.splits)}"
+            label = "" if binary else f", class {self.data.classes.tolist()[index]!r}"
+            print(
+                f"{type(estimator).__name__}: {where}{label}: {path.n_joints} joints to "
+                f"s = {path.s[-1]:.4g}, up to {path.n_nonzero.max()} features, "
+                f"{time.monotonic() - began:.2f} s",
+                flush=True,
+            )
+        return path
+
+    def _deadline(self, fold: int | None) -> float | None:
+        """When the paths of a fold must end: every fold and the model get an even share."""
+        limit = self.estimator.time_limit
+        if limit is None:
+            return None
+        share = 1.0 if fold is None else (fold + 1) / (len(self.folds.splits) + 1)
+        return self.began + float(limit) * share
+
+    def weights_of(self, rows: np.ndarray) -> np.ndarray | None:
+        """The weights of some rows."""
+        return None if self.weights is None else self.weights[rows]
+
+    def _changes(self, paths: Sequence[SolutionPath], test: np.ndarray, fold: int) -> Changes:
+        weights = np.ones(len(test)) if self.weights is None else self.weights[test]
+        if not weights.any():
+            raise ValueError(
+                f"sample_weight is zero for all rows that fold {fold + 1} of cv holds out. Use "
+                "fewer folds, or folds that spread the rows of positive weight."
+            )
+        return accuracy_changes(paths, self.folds.test(fold), self.data.codes[test], weights)
+
+
+@dataclass(frozen=True)
+class SearchedPaths:
+    """What a search found.
+
+    Attributes
+    ----------
+    search : PathSearch
+        What was searched.
+    folds : list of FoldPaths
+        The paths of the folds.
+    paths : list of SolutionPath
+        Those of all rows: one for two classes, otherwise each class against the rest.
+    """
+
+    search: PathSearch
+    folds: list[FoldPaths]
+    paths: list[SolutionPath]
+
+    @cached_property
+    def curve(self) -> Curve:
+        """The scores along s: on intervals for the accuracy, else at the joints."""
+        paths = [path for fold in self.folds for path in fold.paths]
+        end = max(path.s[-1] for path in paths)
+        end = min([end, *(path.s[-1] for path in paths if path.stopped == "time_limit")])
+        if self.search.estimator.scoring in (None, "accuracy"):
+            places = np.unique(np.concatenate([path.knots.s for path in paths]))
+            edges, scores = accuracy_table([fold.changes for fold in self.folds], places, end)
+            middles = edges[:-1] + np.diff(edges) / 2
+            return Curve(edges[:-1], edges[1:], scores, self._counts(middles)).joined()
+        joints = np.unique(np.concatenate([path.s for path in paths]))
+        joints = joints[joints <= end]
+        scores = np.column_stack([self._scores(fold, joints) for fold in range(len(self.folds))])
+        if not np.isfinite(scores).all():
+            raise ValueError(
+                "scoring gives no finite number for some fold. Choose another, or folds that hold "
+                "out rows of every class."
+            )
+        return Curve(joints, joints, scores, self._counts(joints))
+
+    def _scores(self, fold: int, joints: np.ndarray) -> np.ndarray:
+        """What the scorer says about a fold at every joint."""
+        search, paths = self.search, self.folds[fold].paths
+        scorer, test = scorer_of(search.estimator.scoring), search.folds.splits[fold][1]
+        X, y, weights = search.folds.test(fold), search.y[test], search.weights_of(test)
+        given = {} if weights is None else {"sample_weight": weights}
+        step = max(1, _BLOCK_ENTRIES // (X.shape[0] * len(paths)))
+        found = np.empty(len(joints))
+        for start in range(0, len(joints), step):
+            part = joints[start : start + step]
+            scores = np.stack([path.knots.scores(X, part) for path in paths], axis=2)
+            for k, s in enumerate(part):
+                stage = _Stage(paths, s, search.data.classes, X, scores[:, k])
+                found[start + k] = scorer(stage, X, y, **given)
+        return found
+
+    def _counts(self, s: np.ndarray) -> np.ndarray:
+        """The numbers of features that the folds use at every s."""
+        counts = np.empty((len(s), len(self.folds)))
+        for column, fold in enumerate(self.folds):
+            widest = max(int(path.n_nonzero.max()) for path in fold.paths) * len(fold.paths)
+            step = max(1, _BLOCK_ENTRIES // max(1, widest))
+            for start in range(0, len(s), step):
+                used = used_features(fold.paths, s[start : start + step])
+                counts[start : start + step, column] = np.diff(used.indptr)
+        return counts
+
+    def held_out_scores(self, s: np.ndarray) -> np.ndarray:
+        """The decision values of all rows, at every s, by the folds that held them out.
+
+        Returns
+        -------
+        ndarray of shape (len(s), n, number of paths)
+            The mean where several folds held a row out, NaN where none did.
+        """
+        n = len(self.search.y)
+        total, count = np.zeros((len(s), n, len(self.paths))), np.zeros((n, 1))
+        for number, fold in enumerate(self.folds):
+            test, X = self.search.folds.splits[number][1], self.search.folds.test(number)
+            for k, path in enumerate(fold.paths):
+                total[:, test, k] += path.knots.scores(X, s).T
+            count[test] += 1
+        return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+
+    def selection_frequency(self, s: float) -> np.ndarray:
+        """The share of the folds that use each feature, for at least one class."""
+        share, place = np.zeros(self.search.data.X.shape[1]), np.array([s])
+        for number, fold in enumerate(self.folds):
+            used = np.unique(used_features(fold.paths, place).indices)
+            columns = self.search.folds.columns(number)
+            used = used if columns is None else columns[used]
+            share[used[used >= 0]] += 1.0
+        return share / len(self.folds)
+
+    def solutions(self, s: float) -> list[Solution]:
+        """The points of the paths of all rows at s, certified."""
+        tol = float(self.search.estimator.tol)
+        return [path.solution_at(s, tol=tol) for path in self.paths]
+
+    def attributes(self, index: int, s: float) -> dict[str, Any]:
+        """What `SparseSVCCV` keeps of the choice of s, which is in row `index` of the curve."""
+        prices = [path.knots.price(path.knots.segment(s)) for path in self.paths]
+        several = len(self.paths) > 1
+        held_out = self.held_out_scores(np.array([s]))[0]
+        found: dict[str, Any] = {
+            "s_": np.full(len(self.paths), s) if several else s,
+            "C_": np.array(prices) if several else prices[0],
+            "paths_": self.paths,
+            "best_index_": index,
+            "best_score_": float(self.curve.scores[index].mean()),
+            "cv_results_": self.curve.results(),
+            "oof_decision_function_": held_out if several else held_out[:, 0],
+            "selection_frequency_": self.selection_frequency(s),
+        }
+        return found if several else found | {"path_": self.paths[0]}
+
+    def warn_of_time(self, s: float) -> None:
+        """Warn the caller's caller where time_limit cut a path short."""
+        short = [path for fold in self.folds for path in fold.paths if path.stopped == "time_limit"]
+        if short:
+            warnings.warn(
+                f"time_limit ended {len(short)} paths of the folds, the first at s = "
+                f"{min(path.s[-1] for path in short):.3g}; s was chosen up to there. Raise "
+                "time_limit, or set max_features.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        if any(path.stopped == "time_limit" and path.s[-1] < s for path in self.paths):
+            warnings.warn(
+                f"time_limit ended the path of all rows before the chosen s = {s:.3g}; the model "
+                "is the last point that was reached. Raise time_limit, or set max_features.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+class _Stage(LinearClassifier):
+    """A point of a fold's paths as a fitted classifier, for scorers."""
+
+    def __init__(
+        self,
+        paths: Sequence[SolutionPath],
+        s: float,
+        classes: np.ndarray,
+        known: Matrix,
+        scores: np.ndarray,
+    ) -> None:
+        points = [path.knots.solution(s) for path in paths]
+        self.coef_ = np.array([coef for coef, _ in points])
+        self.intercept_ = np.array([intercept for _, intercept in points])
+        self.classes_ = classes
+        self.n_features_in_ = self.coef_.shape[1]
+        self._known, self._scores = known, scores
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The scores of X, which are at hand for the rows that were held out."""
+        if X is not self._known:
+            return super().decision_function(X)
+        return self._scores[:, 0] if self._scores.shape[1] == 1 else self._scores
