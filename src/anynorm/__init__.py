@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from anynorm.estimators.sparse_svc_cv import SparseSVCCV
     from anynorm.estimators.svc import SVC
     from anynorm.path import PathInterrupted, SolutionPath
+    from anynorm.persistence import ModelFileError, load_metadata, load_model, save_model
     from anynorm.solvers.simplex.kernel_lasso import kernel_lasso
     from anynorm.solvers.simplex.min_norm import min_norm_point
     from anynorm.solvers.simplex.sublinear import sublinear_svm
@@ -46,6 +47,7 @@ __all__ = [
     "LeastNormSVC",
     "LeastSquaresSVC",
     "LinearSVC",
+    "ModelFileError",
     "PathInterrupted",
     "PolynomialDictionary",
     "Reweighted",
@@ -57,11 +59,14 @@ __all__ = [
     "__version__",
     "datasets",
     "kernel_lasso",
+    "load_metadata",
+    "load_model",
     "losses",
     "min_norm_point",
     "norms",
     "plotting",
     "reductions",
+    "save_model",
     "screening",
     "sparse_svm_path",
     "sublinear_svm",
@@ -75,6 +80,7 @@ _HOME = {
     "LeastNormSVC": "anynorm.estimators.least_norm_svc",
     "LeastSquaresSVC": "anynorm.estimators.least_squares_svc",
     "LinearSVC": "anynorm.estimators.linear_svc",
+    "ModelFileError": "anynorm.persistence",
     "PathInterrupted": "anynorm.path",
     "PolynomialDictionary": "anynorm.dictionaries",
     "Reweighted": "anynorm.estimators.reweighted_any",
@@ -85,7 +91,10 @@ _HOME = {
     "SparseSVC": "anynorm.estimators.sparse_svc",
     "SparseSVCCV": "anynorm.estimators.sparse_svc_cv",
     "kernel_lasso": "anynorm.solvers.simplex.kernel_lasso",
+    "load_metadata": "anynorm.persistence",
+    "load_model": "anynorm.persistence",
     "min_norm_point": "anynorm.solvers.simplex.min_norm",
+    "save_model": "anynorm.persistence",
     "sparse_svm_path": "anynorm.estimators.sparse_path",
     "sublinear_svm": "anynorm.solvers.simplex.sublinear",
 }

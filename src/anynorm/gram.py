@@ -126,6 +126,16 @@ class Gram:
             _check_symmetric(gram.block(first, second), gram.block(second, first).T)
         return gram
 
+    @classmethod
+    def restored(cls, name: str, points: Any, parameters: dict[str, Any]) -> Gram:
+        """Return a named kernel of some rows with the `parameters` that it had for more rows.
+
+        For a precomputed kernel the points are places of its rows, and only `sums` is of use.
+        """
+        pairs = _NAMED_PAIRS[name]
+        given = partial(pairs, **parameters) if parameters else pairs
+        return cls(given, points, points.shape[0], None, name)
+
     def block(self, rows: Any, cols: Any) -> Array:
         """Return K[rows, cols] in float64; rows and cols are indices or slices."""
         return self._evaluated(_take(self._points, rows), _take(self._points, cols))
@@ -186,8 +196,8 @@ class Gram:
         if self.name in ("linear", "rbf", "poly") and not sp.issparse(columns):
             return DenseSums(self.name, self.parameters, columns, dtype)
         if self.name == "precomputed":
-            return KernelSums(_entries, columns)
-        return KernelSums(self._evaluated, columns)
+            return KernelSums(_entries, columns, self.name, {})
+        return KernelSums(self._evaluated, columns, self.name, self.parameters)
 
     def cross(self, X_new: Any, cols: Any = slice(None)) -> Array:
         """Return the kernel of new rows against the rows `cols` of X.
@@ -342,6 +352,14 @@ def _poly(A: Any, B: Any, gamma: float, degree: float, coef0: float) -> Array:
 
 def _look_up(A: Any, B: Any, K: NDArray[Any]) -> NDArray[Any]:
     return K[np.ix_(A, B)]
+
+
+_NAMED_PAIRS: dict[str, Callable[..., Any]] = {
+    "linear": _products,
+    "rbf": _rbf,
+    "poly": _poly,
+    "precomputed": _look_up,
+}
 
 
 def _entries(K: Any, columns: Any) -> Array:

@@ -38,12 +38,24 @@ class KernelSums:
         Returns the float64 matrix of all pairs.
     columns : dense array or CSR
         The fixed rows z_j.
+    name : str
+        The kernel's name.
+    parameters : dict
+        What it depends on: gamma, degree, coef0 and origin, as far as it has them.
     """
 
-    def __init__(self, pairs: Callable[[Any, Any], Array], columns: Any) -> None:
+    def __init__(
+        self,
+        pairs: Callable[[Any, Any], Array],
+        columns: Any,
+        name: str,
+        parameters: dict[str, Any],
+    ) -> None:
         self._pairs = pairs
         self.columns = columns
         self.width = columns.shape[0]
+        self.name = name
+        self.parameters = parameters
 
     def __call__(
         self, X: Any, weights: Block, n_jobs: int | None = None, *, n_values: int = 0
@@ -104,7 +116,8 @@ class DenseSums(KernelSums):
         self._origin = parameters.get("origin")
         self.columns = self._prepared(columns)
         self.width = len(self.columns)
-        self._name = name
+        self.name = name
+        self.parameters = parameters
         self._given = {key: value for key, value in parameters.items() if key != "origin"}
         if "gamma" in self._given:
             self._given["gamma"] = min(parameters["gamma"], float(np.finfo(self.dtype).max))
@@ -112,7 +125,7 @@ class DenseSums(KernelSums):
 
     def widened(self, columns: Any) -> DenseSums:
         """Return the same in float64; `columns` are the fixed rows as they were given."""
-        return DenseSums(self._name, self._given | {"origin": self._origin}, columns)
+        return DenseSums(self.name, self.parameters, columns)
 
     def _prepared(self, X: Any) -> Block:
         X = X.toarray() if sp.issparse(X) else np.asarray(X)
@@ -124,7 +137,7 @@ class DenseSums(KernelSums):
 
     def _adder(self, n_values: int) -> Callable[[Any, Block, Array], None]:
         finish: Callable[..., Any] = rbf_of_products
-        if n_values >= _WORTH_COMPILED and self._name == "rbf":
+        if n_values >= _WORTH_COMPILED and self.name == "rbf":
             finish = _compiled(self.dtype)
         return partial(self._add_dense, finish=finish)
 
@@ -139,9 +152,9 @@ class DenseSums(KernelSums):
                 shape = len(block), columns.stop - columns.start
                 values = store[: shape[0] * shape[1]].reshape(shape)
                 np.matmul(block, self.columns[columns].T, out=values)
-                if self._name == "rbf":
+                if self.name == "rbf":
                     finish(values, lengths, self._lengths[columns], **self._given)
-                elif self._name == "poly":
+                elif self.name == "poly":
                     poly_of_products(values, **self._given)
                 out[rows] += values @ weights[columns]
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,11 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from anynorm.certificate import Certificate, certify
 from anynorm.design import Matrix
+from anynorm.path_record import PathRecord
 from anynorm.problem import Problem
 from anynorm.solution import Solution, Status
-
-if TYPE_CHECKING:
-    from anynorm.solvers.one_norm import PathRecord
 
 Array = NDArray[np.float64]
 
@@ -130,15 +128,46 @@ class SolutionPath:
         feature_names: ArrayLike | None = None,
         classes: ArrayLike | None = None,
     ) -> None:
+        weights = problem.sample_weight
+        total = float(problem.n_rows) if weights is None else float(weights.sum())
+        self._set(record, problem.n_coefs, total, feature_names, classes)
         self._problem: Problem | None = problem
-        self._total_weight = (
-            float(problem.n_rows)
-            if problem.sample_weight is None
-            else float(problem.sample_weight.sum())
-        )
-        self.n_features_in_ = problem.n_coefs
-        if feature_names is not None:
-            self.feature_names_in_ = np.asarray(feature_names)
+
+    @classmethod
+    def from_record(
+        cls,
+        record: PathRecord,
+        *,
+        n_features: int,
+        total_weight: float,
+        feature_names: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+    ) -> SolutionPath:
+        """Return a path without its data, as `detached` does, from what was recorded.
+
+        Parameters
+        ----------
+        record : PathRecord
+            The knots.
+        n_features : int
+            The number of features.
+        total_weight : float
+            The sum of the rows' weights.
+        feature_names, classes : array-like or None, default=None
+            The names of the features and the class labels, where they are known.
+        """
+        path = cls.__new__(cls)
+        path._set(record, n_features, total_weight, feature_names, classes)
+        path._problem = None
+        return path
+
+    def _set(
+        self, record: PathRecord, p: int, total_weight: float, names: Any, classes: Any
+    ) -> None:
+        self._total_weight = total_weight
+        self.n_features_in_ = p
+        if names is not None:
+            self.feature_names_in_ = np.asarray(names)
         if classes is not None:
             self.classes_ = np.asarray(classes)
         self._record = record

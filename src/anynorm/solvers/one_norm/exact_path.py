@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 
+from anynorm.path_record import PathRecord
 from anynorm.problem import Problem
 from anynorm.solution import Progress
 from anynorm.solvers.one_norm.engine import END_SHARE, STRENGTHS, Engine
@@ -40,50 +41,6 @@ _STOPPED = {
     MORE: "time_limit", END: "end", FEATURES: "max_features", KNOTS: "max_joints", RADIUS: "s_max",
     PENALTY: "penalty_min", STUCK: "stuck",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class PathRecord:
-    """The knots of a path: where the slope of (w, b) or lambda changes, s = 0, and the end.
-
-    Attributes
-    ----------
-    s : ndarray of shape (K,)
-        The weighted 1-norm of the coefficients, rising from 0.
-    penalties : ndarray of shape (K,)
-        Lambda on the segment that leaves the knot, falling; 0 at the end of the path.
-    indptr, indices, data : ndarray
-        The coefficients at the knots as a CSR matrix of K rows.
-    intercepts, losses : ndarray of shape (K,)
-        The bias, in the middle of the optimal interval, and ``sum_i c_i (1 - m_i)_+``.
-    joint : ndarray of bool of shape (K,)
-        Where the slope of (w, b) changes; elsewhere only lambda does.
-    dual_indptr, dual_rows, dual_values : ndarray
-        For each knot the duals at lambda = penalties of the rows with margin 1, and perhaps some
-        more; other rows have c_i (margin below 1) or their lower bound (above).
-    gaps : ndarray of shape (K,)
-        The relative duality gap of each knot at the lambda of the segments that touch it.
-    stopped : str
-        "end", "max_features", "max_joints", "s_max", "penalty_min", "time_limit", "interrupted",
-        or "stuck" where rounding left no pivot to make.
-    n_pivots : int
-        How many pivots were made.
-    """
-
-    s: np.ndarray
-    penalties: np.ndarray
-    indptr: np.ndarray
-    indices: np.ndarray
-    data: np.ndarray
-    intercepts: np.ndarray
-    losses: np.ndarray
-    joint: np.ndarray
-    dual_indptr: np.ndarray
-    dual_rows: np.ndarray
-    dual_values: np.ndarray
-    gaps: np.ndarray
-    stopped: str
-    n_pivots: int
 
 
 class PathInterrupted(KeyboardInterrupt):
