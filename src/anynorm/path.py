@@ -396,6 +396,24 @@ class SolutionPath:
 
         return PathDisplay.from_path(self, ax=ax, **line)
 
+    def training_rows(self) -> tuple[Matrix, NDArray[np.bool_]] | None:
+        """Return the rows that the path was made from.
+
+        Returns
+        -------
+        tuple of (matrix, ndarray of bool) or None
+            The rows, and whether each is of the second class; None where the path was stored
+            without its data.
+        """
+        if self._problem is None:
+            return None
+        return self._problem.X, np.asarray(self._problem.y) > 0
+
+    def _repr_html_(self) -> str:
+        from anynorm.report import path_html
+
+        return path_html(self)
+
     def detached(self) -> SolutionPath:
         """Return the same path without a reference to its data, as a pickle stores it.
 
@@ -427,12 +445,15 @@ class Knots:
     ----------
     s, penalties, intercepts : ndarray of shape (K,)
         The knots, the penalty of the segment that leaves each, the intercepts.
+    losses, gaps : ndarray of shape (K,)
+        The sums of the weighted hinge losses, and the relative gaps that were verified.
     coefs : CSR array of shape (K, p)
         The coefficients.
     """
 
     def __init__(self, record: PathRecord, p: int) -> None:
         self.s, self.penalties, self.intercepts = record.s, record.penalties, record.intercepts
+        self.losses, self.gaps = record.losses, record.gaps
         shape = (len(record.s), p)
         self.coefs = sp.csr_array((record.data, record.indices, record.indptr), shape=shape)
 

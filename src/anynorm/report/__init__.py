@@ -10,6 +10,7 @@ from anynorm.report.content import (
     WalkReport,
     steps,
 )
+from anynorm.report.page import html, path_html, write_report
 
 __all__ = [
     "BudgetReport",
@@ -19,5 +20,8 @@ __all__ = [
     "PathReport",
     "Report",
     "WalkReport",
+    "html",
+    "path_html",
     "steps",
+    "write_report",
 ]

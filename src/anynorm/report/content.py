@@ -79,7 +79,7 @@ class ClassView:
             if self.target is None:
                 raise ValueError("ClassView with oof_scores needs target, the rows' classes.")
             _shaped(self, "oof_scores", (len(_array(self.oof_s)), len(_array(self.target))))
-            _increasing(self, "oof_s")
+            _increasing(self, "oof_s", strictly=True)
         if self.cv_s is not None:
             _increasing(self, "cv_s")
             _shaped(self, "cv_error", (len(_array(self.cv_s)),))
@@ -365,11 +365,13 @@ def _shaped(content: Any, name: str, shape: tuple[int | None, ...]) -> None:
         raise ValueError(f"{name} of {type(content).__name__} has shape {found}, not ({wanted}).")
 
 
-def _increasing(content: Any, name: str) -> None:
+def _increasing(content: Any, name: str, *, strictly: bool = False) -> None:
     places = _array(getattr(content, name))
-    if not len(places) or np.any(np.diff(places) < 0) or not np.isfinite(places).all():
+    falls = np.diff(places) <= 0 if strictly else np.diff(places) < 0
+    if not len(places) or falls.any() or not np.isfinite(places).all():
         raise ValueError(
-            f"{name} of {type(content).__name__} must be finite numbers that do not decrease."
+            f"{name} of {type(content).__name__} must be finite numbers that "
+            f"{'increase' if strictly else 'do not decrease'}."
         )
 
 

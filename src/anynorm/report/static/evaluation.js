@@ -1,0 +1,273 @@
+// Held-out rows: confusion matrix, ROC curve and margins, with the training values greyed.
+
+class Evaluation {
+  // view: {name, other, target}; together: null, or (place) => {codes, predicted, names}
+  constructor(host, samples, hasTraining) {
+    this.samples = samples;
+    this.chosenCell = null;
+    this.confusion = el("div", { class: "confusion" });
+    this.summary = el("p", { class: "muted" });
+    this.members = el("div", { class: "members", "aria-live": "polite" });
+    this.rocHost = el("div", { class: "figure" });
+    this.rocText = el("p", { class: "muted" });
+    this.marginHost = el("div", { class: "figure" });
+    this.marginText = el("p", { class: "muted" });
+    this.titles = {};
+    host.replaceChildren(
+      el("div", { class: "cards three" },
+        card("Confusion matrix", this.confusion, this.summary, this.members),
+        card("ROC curve", this.rocHost, this.rocText),
+        card("Margins", this.marginHost, this.marginText)),
+      hasTraining ? el("p", { class: "muted legend-line" }, el("span", { class: "swatch grey" }),
+        " Grey: the rows that the model was fitted to. With more features than samples these are perfect and say nothing about new samples.") : null,
+    );
+    onWidth(this.rocHost, () => this.#drawRoc());
+    onWidth(this.marginHost, () => this.#drawMargins());
+  }
+
+  // target, held-out and training values (either may be null), class names
+  update(state) {
+    this.state = state;
+    this.judged = state.oof ? judge(state.target, state.oof) : null;
+    this.trained = state.training ? judge(state.target, state.training) : null;
+    this.#showConfusion();
+    this.#drawRoc();
+    this.#drawMargins();
+  }
+
+  wrong() {
+    return this.judged ? this.judged.cells[0][1].concat(this.judged.cells[1][0]) : [];
+  }
+
+  #showConfusion() {
+    const names = [this.state.other, this.state.name];
+    const { judged, trained } = this;
+    const table = el("table", { class: "matrix" },
+      el("caption", {}, judged ? "Out of fold, threshold 0" : "Training rows, threshold 0"),
+      el("thead", {}, el("tr", {}, el("td", {}),
+        ...names.map((name) => el("th", { scope: "col" }, el("small", {}, "predicted "), name)))));
+    const body = el("tbody", {});
+    [0, 1].forEach((truth) => {
+      const row = el("tr", {}, el("th", { scope: "row" }, el("small", {}, "true "), names[truth]));
+      const total = judged ? judged.cells[truth][0].length + judged.cells[truth][1].length : 0;
+      [0, 1].forEach((guess) => row.append(this.#cell(truth, guess, names, total)));
+      body.append(row);
+    });
+    table.append(body);
+    this.confusion.replaceChildren(table);
+    if (judged) {
+      const sensitivity = judged.cells[1][1].length / judged.positives;
+      const specificity = judged.cells[0][0].length / judged.negatives;
+      const missing = this.state.target.length - judged.n;
+      this.summary.textContent = `${judged.wrong} of ${judged.n} wrong (${percent(judged.wrong / judged.n)}) · `
+        + `sensitivity ${percent(sensitivity)} · specificity ${percent(specificity)}`
+        + (missing ? ` · ${plural(missing, "row was", "rows were")} never held out` : "");
+    } else {
+      this.summary.textContent = trained
+        ? `${trained.wrong} of ${trained.n} training rows wrong. There are no held-out values in this file.` : "";
+    }
+    this.#showMembers();
+  }
+
+  #cell(truth, guess, names, total) {
+    const count = this.judged ? this.judged.cells[truth][guess].length : null;
+    const grey = this.trained ? this.trained.cells[truth][guess].length : null;
+    const pressed = this.chosenCell === truth * 2 + guess;
+    const share = total ? count / total : 0;
+    const button = el("button", {
+      type: "button", class: "cell " + (truth === guess ? "right" : "wrong"), "aria-pressed": String(pressed),
+      "aria-label": `${count === null ? grey : count} samples of true class ${names[truth]} predicted ${names[guess]}: list them`,
+      onclick: () => {
+        this.chosenCell = pressed ? null : truth * 2 + guess;
+        this.#showConfusion();
+        this.confusion.querySelectorAll("button")[truth * 2 + guess].focus();
+      },
+    });
+    button.style.setProperty("--share", share.toFixed(3));
+    if (count !== null) button.append(el("b", {}, String(count)));
+    if (grey !== null) button.append(el("i", { title: "training rows" }, count === null ? String(grey) : "train " + grey));
+    return el("td", {}, button);
+  }
+
+  #showMembers() {
+    if (!this.judged) {
+      this.members.replaceChildren();
+      return;
+    }
+    const { cells } = this.judged;
+    const names = [this.state.other, this.state.name];
+    let title = "Wrong out of fold";
+    let rows = this.wrong();
+    if (this.chosenCell !== null) {
+      const [truth, guess] = [this.chosenCell >> 1, this.chosenCell & 1];
+      rows = cells[truth][guess];
+      title = `True ${names[truth]}, predicted ${names[guess]}`;
+    }
+    const most = 60;
+    const chips = rows.slice(0, most).map((i) => el("li", {
+      onpointermove: (event) => showTip(event, this.#about(i)), onpointerleave: hideTip,
+    }, nameOf(this.samples, i)));
+    if (rows.length > most) chips.push(el("li", { class: "muted" }, `and ${rows.length - most} more`));
+    this.members.replaceChildren(el("h4", {}, `${title}: ${rows.length}`), el("ul", { class: "chips" }, ...chips));
+  }
+
+  #about(i) {
+    const { target, oof, training, name, other } = this.state;
+    const lines = [nameOf(this.samples, i), "class " + (target[i] ? name : other)];
+    if (oof) lines.push("out-of-fold value " + num(oof[i]) + (Number.isNaN(oof[i]) ? " (never held out)" : ""));
+    if (training) lines.push("training value " + num(training[i]));
+    return lines;
+  }
+
+  #drawRoc() {
+    const width = this.rocHost.clientWidth;
+    if (!this.state || !width) return;
+    const size = Math.min(width, 300);
+    const { judged, trained } = this;
+    const said = judged ? `ROC curve, area ${num(judged.auc, 3)} out of fold` : "ROC curve of the training rows";
+    const frame = new Frame(this.rocHost, size, size, { left: 38, right: 8, top: 10, bottom: 36 }, said);
+    frame.domain(0, 1, 0, 1);
+    frame.yAxis([[0, "0"], [0.5, "0.5"], [1, "1"]]);
+    frame.xAxis([[0, "0"], [0.5, "0.5"], [1, "1"]], "false positive rate");
+    frame.add("text", {
+      class: "axis", x: 0, y: 0, "text-anchor": "middle",
+      transform: `translate(10 ${(frame.top + frame.bottom) / 2}) rotate(-90)`,
+    }, "true positive rate");
+    frame.add("line", { class: "diagonal", x1: frame.x(0), y1: frame.y(0), x2: frame.x(1), y2: frame.y(1) });
+    const draw = (points, kind) => frame.add("path", {
+      class: kind, d: lineThrough(points.map(([x, y]) => [frame.x(x), frame.y(y)])),
+    });
+    if (trained) draw(trained.points, "curve grey");
+    if (judged) {
+      draw(judged.points, "curve");
+      const at = [judged.cells[0][1].length / (judged.negatives || 1), judged.cells[1][1].length / (judged.positives || 1)];
+      frame.add("circle", { class: "marker", cx: frame.x(at[0]), cy: frame.y(at[1]), r: 5 });
+      frame.svg.addEventListener("pointermove", (event) => this.#rocTip(event, frame));
+      frame.svg.addEventListener("pointerleave", hideTip);
+    }
+    const parts = [];
+    if (judged) parts.push("AUC " + num(judged.auc, 4) + " out of fold");
+    if (trained) parts.push((judged ? "training " : "AUC of the training rows ") + num(trained.auc, 4));
+    this.rocText.textContent = parts.join(" · ");
+  }
+
+  #rocTip(event, frame) {
+    const box = frame.svg.getBoundingClientRect();
+    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
+    let [best, near] = [null, 24 ** 2];
+    for (const point of this.judged.points) {
+      const distance = (frame.x(point[0]) - x) ** 2 + (frame.y(point[1]) - y) ** 2;
+      if (point[2] !== null && distance < near) [best, near] = [point, distance];
+    }
+    if (!best) return hideTip();
+    return showTip(event, ["threshold " + num(this.state.oof[best[2]]), `true positives ${percent(best[1])}`,
+      `false positives ${percent(best[0])}`, "at " + nameOf(this.samples, best[2])]);
+  }
+
+  #drawMargins() {
+    const width = this.marginHost.clientWidth;
+    if (!this.state || !width) return;
+    const { target, oof, training } = this.state;
+    const margins = (values) => values && Float64Array.from(values, (v, i) => (target[i] ? v : -v));
+    const [held, fitted] = [margins(oof), margins(training)];
+    const all = [...(held || []), ...(fitted || [])].filter(Number.isFinite);
+    const limits = all.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [-0.2, 1.2]);
+    const bins = 24;
+    const step = (limits[1] - limits[0]) / bins || 1;
+    const frame = new Frame(this.marginHost, width, 260, { left: 34, right: 10, top: 10, bottom: 62 },
+      "Histogram of margins; margins below 0 are errors");
+    const binned = (values, test) => {
+      const found = Array.from({ length: bins }, () => []);
+      (values || []).forEach((v, i) => {
+        if (Number.isFinite(v) && test(i)) found[Math.min(bins - 1, Math.floor((v - limits[0]) / step))].push(i);
+      });
+      return found;
+    };
+    const own = binned(held, (i) => target[i]);
+    const rest = binned(held, (i) => !target[i]);
+    const grey = binned(fitted, () => true);
+    // training rows pile up at margin 1: where there are others, they may leave the frame
+    const tallest = Math.max(...own.map((bin, k) => bin.length + rest[k].length));
+    const high = tallest ? 1.15 * tallest : Math.max(1, ...grey.map((bin) => bin.length));
+    frame.domain(limits[0], limits[1], 0, high);
+    frame.yAxis(niceTicks(0, high, 4).filter(Number.isInteger).map((v) => [v, String(v)]));
+    for (const [at, kind] of [[0, "zero"], [1, "one"]]) {
+      frame.add("line", { class: "rule " + kind, x1: frame.x(at), x2: frame.x(at), y1: frame.top, y2: frame.bottom });
+    }
+    this.#bars(frame, limits[0], step, { own, rest, grey });
+    frame.xAxis(numberTicks(limits[0], limits[1], 5));
+    frame.add("text", { class: "axis", x: (frame.left + frame.right) / 2, y: 256, "text-anchor": "middle" },
+      "margin: the decision value, towards the true class");
+    this.#dots(frame, held || fitted, held === null);
+    const inside = held ? [...held].filter((v) => v < 1 && v >= 0).length : 0;
+    this.marginText.replaceChildren(...(held ? [
+      el("span", { class: "swatch own" }), " " + this.state.name + " ", el("span", { class: "swatch rest" }),
+      " " + this.state.other + ` · ${inside} right but inside the margin (0 to 1)`,
+    ] : ["Training rows only: there are no held-out values in this file."]));
+  }
+
+  #bars(frame, low, step, { own, rest, grey }) {
+    const most = frame.yDomain[1];
+    const bar = (k, from, to, kind) => (to > from ? frame.add("rect", {
+      class: kind, x: frame.x(low + k * step) + 0.5, width: Math.max(1, frame.x(low + step) - frame.left - 1),
+      y: frame.y(Math.min(to, most)), height: frame.y(from) - frame.y(Math.min(to, most)),
+    }) : null);
+    grey.forEach((bin, k) => bar(k, 0, bin.length, "bar grey"));
+    own.forEach((bin, k) => {
+      const parts = [bar(k, 0, bin.length, "bar own"), bar(k, bin.length, bin.length + rest[k].length, "bar rest")];
+      const rows = bin.concat(rest[k]);
+      for (const part of parts.filter(Boolean)) {
+        part.addEventListener("pointermove", (event) => showTip(event, [
+          plural(rows.length, "sample"), `margin ${num(low + k * step, 3)} to ${num(low + (k + 1) * step, 3)}`,
+          listed(rows.map((i) => nameOf(this.samples, i)), 12),
+        ]));
+        part.addEventListener("pointerleave", hideTip);
+      }
+    });
+  }
+
+  // A dot per sample under the bars, where they are few enough to tell apart.
+  #dots(frame, margins, greyed) {
+    if (!margins || margins.length > 400) return;
+    margins.forEach((margin, i) => {
+      if (!Number.isFinite(margin)) return;
+      const kind = greyed ? "grey" : this.state.target[i] ? "own" : "rest";
+      const y = frame.bottom + (this.state.target[i] ? 24 : 34);
+      frame.add("circle", {
+        class: "sample " + kind, cx: frame.x(margin), cy: y, r: 3.2,
+        onpointermove: (event) => showTip(event, this.#about(i)), onpointerleave: hideTip,
+      });
+    });
+  }
+}
+
+// All classes of a classifier at once: the class of highest decision value.
+function showTogether(host, names, codes, columns, samples, grey) {
+  const K = names.length;
+  const counts = Array.from({ length: K }, () => new Array(K).fill(0));
+  const wrong = [];
+  let n = 0;
+  for (let i = 0; i < codes.length; i++) {
+    if (columns.some((column) => Number.isNaN(column[i]))) continue;
+    let best = 0;
+    for (let k = 1; k < K; k++) if (columns[k][i] > columns[best][i]) best = k;
+    counts[codes[i]][best] += 1;
+    n += 1;
+    if (best !== codes[i]) wrong.push(`${nameOf(samples, i)} (${names[codes[i]]} as ${names[best]})`);
+  }
+  const table = el("table", { class: "matrix many" },
+    el("caption", {}, (grey ? "Training rows" : "Out of fold") + ", the class of highest value"),
+    el("thead", {}, el("tr", {}, el("td", {}),
+      ...names.map((name) => el("th", { scope: "col" }, el("small", {}, "predicted "), name)))),
+    el("tbody", {}, ...names.map((name, k) => el("tr", {}, el("th", { scope: "row" }, el("small", {}, "true "), name),
+      ...counts[k].map((count, guess) => {
+        const total = counts[k].reduce((sum, c) => sum + c, 0);
+        const cell = el("td", { class: "cell " + (guess === k ? "right" : "wrong") }, el("b", {}, String(count)));
+        cell.style.setProperty("--share", (total ? count / total : 0).toFixed(3));
+        return cell;
+      })))));
+  host.replaceChildren(el("div", { class: "scroll" }, table),
+    el("p", { class: "muted" }, `${wrong.length} of ${n} wrong (${percent(wrong.length / n)})`),
+    el("ul", { class: "chips" }, ...wrong.slice(0, 60).map((text) => el("li", {}, text)),
+      wrong.length > 60 ? el("li", { class: "muted" }, `and ${wrong.length - 60} more`) : null));
+}

@@ -1,0 +1,222 @@
+// The exact path: coefficients at its knots, straight lines in between (as anynorm.path has it).
+
+// For s the place before it in a sorted array and how much of the segment lies behind, in [0, 1].
+function placeIn(places, s) {
+  const last = places.length - 1;
+  if (last === 0) return [0, 0];
+  let low = 0;
+  let high = last + 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (places[middle] <= s) low = middle + 1;
+    else high = middle;
+  }
+  const k = Math.min(Math.max(low - 1, 0), last - 1);
+  const length = places[k + 1] - places[k];
+  return [k, length > 0 ? Math.max(0, Math.min((s - places[k]) / length, 1)) : 1];
+}
+
+class Path {
+  constructor(packed) {
+    this.s = f8(packed.s);
+    this.penalties = f8(packed.penalties);
+    this.intercepts = f8(packed.intercepts);
+    this.losses = f8(packed.losses);
+    this.gaps = f8(packed.gaps);
+    this.indptr = i4(packed.indptr);
+    this.indices = i4(packed.indices);
+    this.values = f8(packed.values);
+    this.joints = packed.joints;
+    this.stopped = packed.stopped;
+    this.end = this.s[this.s.length - 1];
+    this.#columns();
+  }
+
+  // By feature: the knots at which it is in use, its values there, where it enters and leaves.
+  #columns() {
+    this.columns = new Map();
+    const K = this.s.length;
+    for (let k = 0; k < K; k++) {
+      for (let e = this.indptr[k]; e < this.indptr[k + 1]; e++) {
+        if (this.values[e] === 0) continue;
+        const j = this.indices[e];
+        let column = this.columns.get(j);
+        if (!column) this.columns.set(j, (column = { knots: [], values: [], enter: null, leave: null }));
+        column.knots.push(k);
+        column.values.push(this.values[e]);
+      }
+    }
+    this.events = Array.from({ length: K }, () => null);
+    const note = (k, kind, j) => {
+      this.events[k] = this.events[k] || { enter: [], leave: [] };
+      this.events[k][kind].push(j);
+    };
+    for (const [j, { knots }] of this.columns) {
+      const column = this.columns.get(j);
+      knots.forEach((k, i) => {
+        if (k > 0 && (i === 0 || knots[i - 1] < k - 1)) {
+          note(k - 1, "enter", j);
+          if (column.enter === null) column.enter = this.s[k - 1];
+        } else if (k === 0) column.enter = 0;
+        if (k < K - 1 && (i === knots.length - 1 || knots[i + 1] > k + 1)) {
+          note(k + 1, "leave", j);
+          column.leave = this.s[k + 1];
+        }
+      });
+      if (knots[knots.length - 1] === K - 1) column.leave = null;
+    }
+    this.eventKnots = [];
+    this.events.forEach((event, k) => { if (event) this.eventKnots.push(k); });
+  }
+
+  // The solution at s: weights by feature, intercept, loss.
+  at(s) {
+    const [k, t] = placeIn(this.s, s);
+    const weights = new Map();
+    const add = (knot, share) => {
+      if (share === 0) return;
+      for (let e = this.indptr[knot]; e < this.indptr[knot + 1]; e++) {
+        const j = this.indices[e];
+        weights.set(j, (weights.get(j) || 0) + share * this.values[e]);
+      }
+    };
+    const after = Math.min(k + 1, this.s.length - 1);
+    add(k, 1 - t);
+    add(after, t);
+    for (const [j, value] of weights) if (value === 0) weights.delete(j);
+    const mix = (values) => (1 - t) * values[k] + t * values[after];
+    return {
+      s, weights, knot: k, share: t, intercept: mix(this.intercepts), loss: mix(this.losses),
+      gap: Math.max(this.gaps[k], t > 0 ? this.gaps[after] : 0), C: this.price(k),
+      prices: t > 0 && t < 1 ? [this.price(k), this.price(k)] : this.pricesAt(t === 1 ? after : k),
+    };
+  }
+
+  // 1 / lambda on the segment that leaves a knot.
+  price(k) {
+    return 1 / this.penalties[k];
+  }
+
+  // All the C for which a knot is optimal.
+  pricesAt(k) {
+    return [k > 0 ? this.price(k - 1) : 0, this.price(k)];
+  }
+
+  // The smallest s that is optimal for C.
+  ofPrice(C) {
+    const penalty = (1 + 4 * Number.EPSILON) / C;
+    let k = 0;
+    while (k < this.s.length - 1 && this.penalties[k] > penalty) k += 1;
+    return this.s[k];
+  }
+
+  // The last s with at most that many features, null where there is none.
+  ofCount(count) {
+    for (let k = this.s.length - 1; k >= 0; k--) {
+      if (this.indptr[k + 1] - this.indptr[k] <= count) return this.s[k];
+    }
+    return null;
+  }
+
+  // The changes of the set of features before (or at) s, and after it.
+  changes(s) {
+    let before = null;
+    let after = null;
+    for (const k of this.eventKnots) {
+      if (this.s[k] <= s) before = k;
+      else { after = k; break; }
+    }
+    return [before, after];
+  }
+}
+
+// Decision values of n rows at places of s, straight in between.
+class Scores {
+  constructor(packed) {
+    this.s = f8(packed.s);
+    this.scores = f4(packed.scores);
+    this.n = this.scores.length / this.s.length;
+  }
+
+  at(s) {
+    const [k, t] = placeIn(this.s, s);
+    const after = Math.min(k + 1, this.s.length - 1);
+    const found = new Float64Array(this.n);
+    for (let i = 0; i < this.n; i++) {
+      found[i] = (1 - t) * this.scores[k * this.n + i] + t * this.scores[after * this.n + i];
+    }
+    return found;
+  }
+}
+
+// The cross-validated error: at a jump the value to the right of it.
+class Curve {
+  constructor(packed) {
+    this.s = f8(packed.s);
+    this.error = f8(packed.error);
+    this.se = f8(packed.se);
+  }
+
+  at(s) {
+    const [k, t] = placeIn(this.s, s);
+    const after = Math.min(k + 1, this.s.length - 1);
+    const mix = (values) => (values ? (1 - t) * values[k] + t * values[after] : null);
+    return { error: mix(this.error), se: mix(this.se) };
+  }
+}
+
+// One class of the page: its path, and what is known of the rows along it.
+class View {
+  constructor(packed) {
+    this.name = packed.name;
+    this.other = packed.other;
+    this.picks = packed.picks;
+    this.chosen = packed.chosen;
+    this.path = new Path(packed);
+    this.target = u1(packed.target);
+    this.oof = packed.oof ? new Scores(packed.oof) : null;
+    this.training = packed.training ? new Scores(packed.training) : null;
+    this.cv = packed.cv ? new Curve(packed.cv) : null;
+  }
+
+  // Where the page opens: the chosen pick, otherwise the middle of the path.
+  start() {
+    const pick = this.picks.find(([rule]) => rule === this.chosen);
+    return pick ? pick[1] : this.path.s[this.path.s.length >> 1];
+  }
+}
+
+// Counts, rates and the ROC curve of decision values; NaN rows are left out.
+function judge(target, scores) {
+  const rows = [];
+  const cells = [[[], []], [[], []]];
+  for (let i = 0; i < scores.length; i++) {
+    if (Number.isNaN(scores[i])) continue;
+    rows.push(i);
+    cells[target[i]][scores[i] > 0 ? 1 : 0].push(i);
+  }
+  const positives = cells[1][0].length + cells[1][1].length;
+  const negatives = cells[0][0].length + cells[0][1].length;
+  const wrong = cells[0][1].length + cells[1][0].length;
+  return { rows, cells, positives, negatives, wrong, n: rows.length, ...roc(target, scores, rows, positives, negatives) };
+}
+
+function roc(target, scores, rows, positives, negatives) {
+  const order = rows.slice().sort((a, b) => scores[b] - scores[a]);
+  const points = [[0, 0, null]];
+  let hits = 0;
+  let alarms = 0;
+  let area = 0;
+  for (let i = 0; i < order.length;) {
+    const score = scores[order[i]];
+    const [hitsBefore, alarmsBefore] = [hits, alarms];
+    while (i < order.length && scores[order[i]] === score) {
+      if (target[order[i]]) hits += 1;
+      else alarms += 1;
+      i += 1;
+    }
+    area += (alarms - alarmsBefore) * (hits + hitsBefore) / 2;
+    points.push([alarms / (negatives || 1), hits / (positives || 1), order[i - 1]]);
+  }
+  return { points, auc: positives && negatives ? area / (positives * negatives) : NaN };
+}
