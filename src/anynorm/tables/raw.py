@@ -1,0 +1,265 @@
+"""A file's cells before anybody says what the columns are for."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from anynorm.tables import cells
+from anynorm.tables.delimited import read_records
+from anynorm.tables.errors import TableError, counted, listed
+
+
+@dataclass
+class Raw:
+    """The cells of a file: a row for each example, and where in the file each of them stands."""
+
+    source: pathlib.Path
+    frame: pd.DataFrame
+    lines: NDArray[np.int64] | None = None
+    row_names: cells.Texts | None = None
+    delimiter: str = ","
+    transposed: bool = False
+    notes: list[str] = field(default_factory=list)
+
+    def fail(self, message: str, column: str, row: int) -> NoReturn:
+        """Raise an error about one cell, with its place in the file."""
+        line = None
+        if self.transposed:
+            if self.lines is not None:
+                line = int(self.lines[self.frame.columns.get_loc(column)])
+            message = f"in row {column!r}: {message}"
+            column = str(self.row_names[row]) if self.row_names is not None else column
+        elif self.lines is not None:
+            line = int(self.lines[row])
+        else:
+            message = f"in row {row + 1}: {message}"
+        raise TableError(message, source=self.source, line=line, column=column)
+
+    def take(self, keep: NDArray[Any]) -> None:
+        """Keep these rows alone."""
+        self.frame = self.frame.iloc[keep]
+        if self.row_names is not None:
+            self.row_names = self.row_names[keep]
+        if self.lines is not None and not self.transposed:
+            self.lines = self.lines[keep]
+
+
+def load(path: pathlib.Path, kind: str, as_text: Collection[str]) -> Raw:
+    """Return the cells of a CSV, TSV or Parquet file."""
+    return _parquet(path) if kind == "parquet" else _delimited(path, kind, as_text)
+
+
+def _delimited(path: pathlib.Path, kind: str, as_text: Collection[str]) -> Raw:
+    records = read_records(path, kind)
+    frame = records.frame({"", *as_text})
+    names = records.names
+    raw = Raw(path, frame, records.lines, delimiter=records.delimiter, notes=records.notes)
+    if len(names) > 1 and not names[-1]:
+        filled = np.flatnonzero(frame.iloc[:, -1].notna().to_numpy())
+        if len(filled):
+            raise TableError(
+                f"the last of {len(names)} columns has no name but values. Name it in the first "
+                "line, or remove a separator at the end of this line.",
+                source=path,
+                line=int(records.lines[filled[0]]),
+            )
+        raw.frame = frame = frame.iloc[:, :-1]
+    if not names[0]:
+        raw.row_names = cells.texts(frame.iloc[:, 0])
+        raw.frame = frame.iloc[:, 1:]
+        raw.notes.append("The first column has no name: taken as the names of the rows.")
+    return raw
+
+
+def _parquet(path: pathlib.Path) -> Raw:
+    try:
+        frame = pd.read_parquet(path, engine="pyarrow")
+    except ImportError:
+        raise TableError(
+            'Parquet files need pyarrow: pip install "anynorm[cli]".', source=path
+        ) from None
+    except (OSError, ValueError) as error:  # pyarrow's errors are of these
+        reason = str(error).splitlines()[0][:200]
+        raise TableError(
+            f"this is no Parquet file that can be read ({reason}).", source=path
+        ) from None
+    raw = Raw(path, frame)
+    if not isinstance(frame.index, pd.RangeIndex):
+        if any(name is not None for name in frame.index.names):
+            raw.frame = frame = frame.reset_index()
+        else:
+            raw.row_names = cells.texts(frame.index.to_series())
+    frame.columns = pd.Index([str(name) for name in frame.columns], dtype=object)
+    double = frame.columns[frame.columns.duplicated()]
+    if len(double):
+        raise TableError(f"two columns have the name {double[0]!r}.", source=path)
+    if not len(frame):
+        raise TableError("the file has no rows.", source=path)
+    for name in frame.columns[[cells.is_text(frame[name]) for name in frame.columns]]:
+        values = frame[name].dropna()
+        odd = next((v for v in values if isinstance(v, list | dict | np.ndarray | bytes)), None)
+        if odd is not None:
+            raise TableError(
+                f"the cells hold {type(odd).__name__}, not numbers or text. Drop the column, or "
+                "make a column of each part.",
+                source=path,
+                column=name,
+            )
+    return raw
+
+
+def transpose(raw: Raw, as_text: Collection[str]) -> Raw:
+    """Return the cells of a matrix that has a row for each feature and a column for each sample."""
+    frame, names = raw.frame, raw.row_names
+    if names is None:
+        if frame.shape[1] < 2:
+            raise TableError(
+                "with transpose the first column holds the names of the features and each other "
+                "column a sample; there is one column only.",
+                source=raw.source,
+            )
+        names, frame = cells.texts(frame.iloc[:, 0]), frame.iloc[:, 1:]
+    else:
+        raw.notes = [note for note in raw.notes if "has no name" not in note]
+    features = _feature_names(names, raw)
+    frame = _without_descriptions(frame, raw)
+    samples = np.array(frame.columns, dtype=object)
+    out = Raw(raw.source, frame, raw.lines, samples, raw.delimiter, True, raw.notes)
+    if all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes):
+        out.frame = pd.DataFrame(frame.to_numpy(dtype=np.float64).T, columns=features)
+        return out
+    texts = np.array([cells.texts(frame[name]) for name in samples], dtype=object)
+    plain = np.array([name not in as_text for name in features])
+    try:
+        numbers = texts[:, plain].astype(np.float64)
+    except ValueError:  # a row of text, or a cell that is wrong: looked at one by one
+        out.frame = pd.DataFrame(texts, columns=features)
+        return out
+    data = pd.DataFrame(numbers, columns=features[plain])
+    for k in np.flatnonzero(~plain):
+        data[features[k]] = texts[:, k]
+    out.frame = data[list(features)]
+    return out
+
+
+def _feature_names(names: cells.Texts, raw: Raw) -> pd.Index:
+    """Return one name for each row; probes of the same gene are numbered."""
+    nameless = [k for k, name in enumerate(names) if not name]
+    if nameless:
+        line = None if raw.lines is None else int(raw.lines[nameless[0]])
+        raise TableError(
+            "this row has no name in the first column. Name every feature.",
+            source=raw.source,
+            line=line,
+        )
+    seen: dict[str, int] = {}
+    taken = set(names)
+    out, repeated = [], []
+    for name in names:
+        unique, count = name, seen.get(name, 0) + 1
+        if count > 1:
+            repeated.append(name)
+            while (unique := f"{name}.{count}") in taken:
+                count += 1
+            taken.add(unique)
+        seen[name] = count
+        out.append(unique)
+    if repeated:
+        raw.notes.append(
+            f"{counted(len(repeated), 'row')} had the name of an earlier one and got a number, "
+            f"as {listed([f'{repeated[0]}.2'])}: {listed(dict.fromkeys(repeated))}."
+        )
+    return pd.Index(out, dtype=object)
+
+
+def _without_descriptions(frame: pd.DataFrame, raw: Raw) -> pd.DataFrame:
+    """Leave out columns of text among columns of numbers, as Description in GCT files."""
+    text = [name for name in frame.columns if cells.is_text(frame[name])]
+    if not text or 2 * len(text) > frame.shape[1]:
+        return frame
+    words = []
+    for name in text:
+        numbers, _ = cells.as_numbers(cells.texts(frame[name]))
+        if np.isfinite(numbers).mean() < 0.5:
+            words.append(name)
+    if words:
+        raw.notes.append(f"Not a sample but text, left out: {listed(words)}.")
+    return frame.drop(columns=words)
+
+
+def tidy(raw: Raw, keep_text: Collection[str]) -> None:
+    """Turn text that means numbers or truth values into these, and refuse what is neither."""
+    keep = set(keep_text)
+    commas: dict[str, list[str]] = {}
+    gaps: dict[str, list[str]] = {}
+    for name in [each for each in raw.frame.columns if each not in keep]:
+        column = raw.frame[name]
+        if not cells.is_text(column) or isinstance(column.dtype, pd.CategoricalDtype):
+            continue
+        values = cells.texts(column)
+        truth = cells.as_truth(values)
+        if truth is not None:
+            filled = bool(cells.distinct(values))
+            raw.frame[name] = pd.array(truth, dtype="boolean" if filled else "Float64")
+            continue
+        numbers, strays = cells.as_numbers(values)
+        if strays:
+            converted = _with_commas(raw, name, values)
+            if converted is not None:
+                numbers, what = converted
+                commas.setdefault(what, []).append(name)
+            elif len(strays) < len(cells.distinct(values)) and all(
+                each.lower() in cells.GAPS for each in strays
+            ):
+                gaps.setdefault(listed(strays), []).append(name)
+            elif cells.meant_as_numbers(values, strays):
+                row = next(k for k, value in enumerate(values) if value in set(strays))
+                raw.fail(
+                    f"{values[row]!r} is not a number, as the other cells are. Correct it, leave "
+                    "the cell empty if the value is missing, or drop the column.",
+                    name,
+                    row,
+                )
+            else:
+                raw.frame[name] = pd.Series(values, index=raw.frame.index, dtype=object)
+                continue
+        raw.frame[name] = numbers
+    raw.notes += [f"Numbers with {what}: {listed(names)}." for what, names in commas.items()]
+    raw.notes += [f"{what} counts as missing in {listed(names)}." for what, names in gaps.items()]
+    _check_finite(raw)
+
+
+def _with_commas(raw: Raw, name: str, values: cells.Texts) -> tuple[Any, str] | None:
+    try:
+        return cells.with_commas(values, raw.delimiter)
+    except ValueError as ambiguous:
+        cell = str(ambiguous)
+        row = list(values).index(cell)
+        raw.fail(
+            f"{cell!r} may mean {cell.replace(',', '.')} or {cell.replace(',', '')}. Write numbers "
+            "without commas, or separate the fields by ';' if commas are decimal.",
+            name,
+            row,
+        )
+
+
+def _check_finite(raw: Raw) -> None:
+    numbers = raw.frame.select_dtypes(include="float")
+    if numbers.shape[1] == 0:
+        return
+    wrong = np.argwhere(np.isinf(numbers.to_numpy(dtype=np.float64, na_value=np.nan)))
+    if len(wrong):
+        row, column = wrong[0]
+        raw.fail(
+            "the value is infinite. Give a finite number, or leave the cell empty if the value is "
+            "missing.",
+            numbers.columns[column],
+            int(row),
+        )
