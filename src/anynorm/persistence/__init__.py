@@ -73,8 +73,8 @@ def save_model(
         raise ModelFileError(f"metadata must be a dict or None; got {type(metadata).__name__}.")
     encoder = Encoder()
     documents = {
-        _MODEL: encoder.encode(model, "the model"),
-        _METADATA: encoder.encode(dict(metadata or {}), "metadata"),
+        _MODEL: encoder.document(model, "the model"),
+        _METADATA: encoder.document(dict(metadata or {}), "metadata"),
     }
     write_container(path, documents, encoder.arrays, _versions())
 
@@ -175,6 +175,10 @@ def _read(path: str | os.PathLike[str], name: str) -> tuple[Any, set[str], dict[
             return decoder.decode(tree), decoder.classes, container.written_by
         except ModelFileError:
             raise
+        except ModuleNotFoundError as error:
+            raise container.error(
+                f"it needs {error.name}, which is not installed; pip install 'anynorm[cli]'"
+            ) from error
         except Exception as error:  # of whatever kind a forged tree may provoke
             raise container.error(f"its content is damaged ({error})") from error
 

@@ -281,6 +281,7 @@ def _ours() -> Iterable[Kind]:
     yield _estimator("anynorm.PolynomialDictionary")
     yield _estimator("anynorm.ConstrainedLasso", check=fitted.check_lasso)
     yield _estimator("anynorm.Reweighted", check=fitted.check_reweighted)
+    yield _estimator("anynorm.tables.Preparation")
     yield Kind("anynorm.SolutionPath", _pack_path, _unpack_path)
     yield Kind("anynorm.certificate.Certificate", _pack_certificate, _unpack_certificate)
     yield _record("anynorm.path_record.PathRecord")

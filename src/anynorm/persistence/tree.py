@@ -42,7 +42,7 @@ _REMEDIES = {
 class Encoder:
     """Turns values into a tree; arrays are collected in ``arrays`` by the names of their members.
 
-    An object or an array that occurs twice is written once.
+    An object that occurs twice in a document is written once, an array once for all documents.
     """
 
     def __init__(self) -> None:
@@ -51,8 +51,13 @@ class Encoder:
         self._objects: dict[int, int] = {}
         self._alive: list[Any] = []  # so that no id is used again
 
+    def document(self, value: Any, where: str) -> Any:
+        """Return the tree of a value that is a document of its own."""
+        self._objects = {}
+        return self.encode(value, where)
+
     def encode(self, value: Any, where: str) -> Any:
-        """Return the tree of a value; `where` is its name in messages."""
+        """Return the tree of a value within a document; `where` is its name in messages."""
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
