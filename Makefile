@@ -71,5 +71,5 @@ $(PAPERS): papers-%:
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers.$* $(ARGS)
 
 clean:
-	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/api/generated demo.png
+	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/api/generated docs/auto_examples demo.png
 	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +

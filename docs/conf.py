@@ -14,15 +14,26 @@ version = release = __version__
 
 extensions = [
     "myst_parser",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
 ]
-myst_enable_extensions = ["dollarmath", "deflist"]
+myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
 templates_path = ["_templates"]
-exclude_patterns = ["_build"]
+exclude_patterns = [
+    "_build",
+    "auto_examples/*.ipynb",
+    "auto_examples/*.py",
+    "sg_execution_times.rst",
+]
+
+# A broken link inside the documentation is an error; names of other projects are not looked up.
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", r"(?!anynorm\b).*")]
 
 autosummary_generate = True
 autodoc_typehints = "none"
@@ -30,10 +41,24 @@ autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"\.py$",  # all of them run
+    "within_subsection_order": "FileNameSortKey",
+    "remove_config_comments": True,
+    "min_reported_time": 1e9,
+    "write_computation_times": False,
+    "copyfile_regex": "",
+    "download_all_examples": False,
+    "abort_on_example_error": True,
+}
+
 html_theme = "furo"
 html_math_renderer = "mathml"  # formulas show without a script from elsewhere
 html_title = f"anynorm {release}"
 html_static_path = ["_static"]
+html_css_files = ["site.css"]
 
 
 def escape_bars(app, what, name, obj, options, lines):

@@ -1,4 +1,8 @@
-"""Probabilities from a kernel SVM: its scores, calibrated by cross-validation.
+"""
+Probabilities from a kernel SVM
+===============================
+
+Probabilities from a kernel SVM: its scores, calibrated by cross-validation.
 
 An SVM's score says on which side a row lies, not how sure that is.  scikit-learn's
 CalibratedClassifierCV learns the map from scores to probabilities on rows that were not fitted,

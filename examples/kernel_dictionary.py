@@ -1,4 +1,8 @@
-"""A non-linear 1-norm SVM: basis functions at training rows, of which few are kept.
+"""
+A non-linear model with few basis functions
+===========================================
+
+A non-linear 1-norm SVM: basis functions at training rows, of which few are kept.
 
 Every training row x_i gives a feature k(x, x_i).  The 1-norm chooses among them, so that a
 prediction costs a handful of kernel values, where a kernel SVM has a support vector for every row

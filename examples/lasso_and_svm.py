@@ -1,4 +1,8 @@
-"""An SVM solved by Lasso solvers, and a Lasso solved by SVM solvers.
+"""
+A Lasso by SVM solvers, an SVM by Lasso solvers
+===============================================
+
+An SVM solved by Lasso solvers, and a Lasso solved by SVM solvers.
 
 Both are the same problem (Jaggi 2014), so the tools of each world serve the other.  The way from
 the SVM to the Lasso moves the data far away from the origin, which costs digits: the second table

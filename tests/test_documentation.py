@@ -4,6 +4,8 @@ import doctest
 import importlib
 import pathlib
 import re
+import runpy
+import types
 
 import pytest
 
@@ -11,28 +13,49 @@ import anynorm
 from benchmarks import report
 
 ROOT = pathlib.Path(__file__).parents[1]
-_PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-PAGES = [
-    page
-    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    if _PYTHON.search(page.read_text())
-]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+# A block with what stands on the line before it, its language and its content.
+_BLOCK = re.compile(r"^([^\n]*)\n```([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_NOT_RUN = re.compile(r"<!-- not run: \S.* -->")
+_SHOWN = {"text"}  # a drawing or a file, nothing to run
+_LINK = re.compile(r"\]\((?!https?://|mailto:|#)([^)#\s]+)")
 # By their files: the folders of solvers need not be regular packages.
 SOURCE = pathlib.Path(anynorm.__file__).parent
 MODULES = sorted(
     ".".join(["anynorm", *file.relative_to(SOURCE).with_suffix("").parts])
     for file in SOURCE.rglob("*.py")
-    if file.name not in ("__init__.py", "demo.py")
+    if file.name not in ("__init__.py", "__main__.py", "demo.py")
 )
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def blocks(page):
+    """The code blocks of a page: language, content, and whether it says why it is not run."""
+    for before, language, content in _BLOCK.findall("\n" + page.read_text()):
+        if not language.startswith("{"):  # a directive of the documentation
+            yield language, content, bool(_NOT_RUN.fullmatch(before.strip()))
+
+
+def python_of(page):
+    return "\n".join(content for language, content, _ in blocks(page) if language == "python")
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if python_of(page)], ids=lambda page: page.name
+)
 def test_examples_of_the_pages(page):
-    source = "\n".join(_PYTHON.findall(page.read_text()))
-    test = doctest.DocTestParser().get_doctest(source, {}, page.name, str(page), 0)
+    test = doctest.DocTestParser().get_doctest(python_of(page), {}, page.name, str(page), 0)
     result = doctest.DocTestRunner(optionflags=FLAGS).run(test)
     assert result.failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_is_run_or_says_why_it_is_not(page):
+    for language, content, excused in blocks(page):
+        if language == "python":
+            assert content.startswith(">>> "), f"would not be run:\n{content}"
+        else:
+            assert language in _SHOWN or excused, f"not run, without a reason:\n{content}"
 
 
 @pytest.mark.parametrize("name", ["anynorm", *MODULES])
@@ -41,7 +64,47 @@ def test_examples_of_the_docstrings(name):
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("page", report.COLUMNS, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", report.PAGES, ids=lambda page: page.name)
 def test_benchmark_tables_are_those_of_the_recorded_results(page):
-    assert "<!-- benchmark: linear -->" in page.read_text()
+    assert "<!-- benchmark: " in page.read_text()
     assert report.filled(page) == page.read_text()
+
+
+def test_the_summary_has_every_goal_against_a_peer_and_names_the_missed_ones():
+    paths = [report.harness.RESULTS / f"{name}.json" for name in report.NAMES]
+    text = report.summary(paths)
+    rows = [row for path in paths for row in report.recorded(path) if row.bound is not None]
+    for row in rows:
+        assert row.work in text or (row.sense == "<=" and row.met)
+    verdicts = re.findall(r"\| (yes|NO ) \|", text)
+    assert verdicts.count("NO ") == sum(row.sense == ">=" and not row.met for row in rows)
+
+
+@pytest.mark.parametrize("page", PAGES[:2], ids=lambda page: page.name)
+def test_links_of_the_pages_outside_the_documentation_lead_somewhere(page):
+    targets = _LINK.findall(page.read_text())
+    assert targets
+    for target in targets:
+        assert (ROOT / target).exists(), target
+
+
+def test_the_api_reference_has_every_public_name():
+    listed = set(re.findall(r"^   (\S+)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE))
+    public = {name for name in anynorm.__all__ if not name.startswith("__")}
+    for name in sorted(public):
+        member = getattr(anynorm, name)
+        if isinstance(member, types.ModuleType):
+            names = getattr(member, "__all__", [])
+            assert all(inner in listed for inner in names), (name, set(names) - listed)
+        else:
+            assert name in listed
+
+
+def test_the_grid_of_models_is_drawn_and_its_cells_exist():
+    grid = runpy.run_path(str(ROOT / "docs" / "grid.py"))
+    assert grid["FILE"].read_text() == grid["drawing"](), "run python docs/grid.py"
+    names = {**{name: getattr(anynorm, name) for name in anynorm.__all__}, "B": 3}
+    names["N"] = anynorm.norms.Lp(3)
+    for call, page in grid["cells"]():
+        assert eval(call, {}, names).get_params()
+        assert (ROOT / "docs" / f"{page}.md").exists()

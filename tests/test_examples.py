@@ -3,6 +3,8 @@
 import pathlib
 import runpy
 
+import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 FOLDER = pathlib.Path(__file__).parents[1] / "examples"
@@ -14,7 +16,7 @@ def load(name):
 
 def test_the_hybrid_svm_lies_beside_the_1_norm_and_the_walk(capsys):
     example = load("hybrid_svm.py")
-    found = example["compare"](n_repeats=1)
+    found = example["compare"](n_repeats=1, Cs=example["CS"][::2])
     error, features = found["2-norm"]
     assert features == 200
     for name in ("1-norm", "hybrid, g = 1", "hybrid, g = 2", "walk, 3 rounds"):
@@ -61,6 +63,59 @@ def test_lasso_and_svm_solvers_solve_each_others_problems(capsys):
         assert max(errors) < 1e-8
     example["show"](values, table)
     assert len(capsys.readouterr().out.splitlines()) == 3 + len(values) + len(table)
+
+
+def run(name):
+    """What a script of cells leaves behind; its pictures are closed."""
+    try:
+        return runpy.run_path(str(FOLDER / name), run_name="__main__")
+    finally:
+        plt.close("all")
+
+
+def test_the_exact_path_finds_what_matters():
+    found = run("exact_path.py")
+    assert found["path"].gaps.max() < 1e-9
+    assert set(found["used"]) <= set(range(5))
+    assert found["error"] < 0.25
+
+
+def test_the_walk_lowers_the_objective_and_is_best_on_the_way():
+    found = run("walk_rounds.py")
+    objectives = [record.objective for record in found["model"].history_]
+    assert objectives == sorted(objectives, reverse=True)
+    assert found["last"].l1_certificate.dual <= objectives[-1]
+    assert min(found["errors"][1:]) < found["errors"][0]
+    assert found["pruned"].history_[-1].n_nonzero < 60
+
+
+def test_features_that_matter_come_back():
+    frequency = run("stable_signature.py")["frequency"]
+    assert frequency[11, :6].min() > 0.6 > frequency[11, 6:].max()
+
+
+def test_norms_bound_the_weight_of_wrong_labels():
+    models = run("slack_norms.py")["models"]
+    for model in models.values():
+        assert model.certificate_.gap <= model.tol
+    for name in ("hinge: SVC", "both sides: LeastNormSVC"):
+        assert np.abs(models[name].dual_coef_).max() <= 5.0 * (1 + 1e-9)
+    assert np.abs(models["squared hinge"].dual_coef_).max() > 5.0
+
+
+def test_a_dictionary_needs_fewer_kernel_values_than_a_strict_budget():
+    found = run("budget_and_dictionary.py")
+    small = [error for size, error in found["dictionaries"] if size <= 25]
+    assert min(small) < found["plain_error"]
+    assert min(error for size, error in found["budgets"] if size <= 25) > min(small)
+
+
+def test_the_gap_bounds_the_true_distance():
+    found = run("what_the_gap_promises.py")
+    gaps, distance = np.array(found["gaps"]), np.array(found["distance"])
+    assert np.all(gaps <= found["tolerances"])
+    assert np.all(distance <= np.maximum(2 * gaps, 1e-6))
+    assert np.any(np.diff(gaps) < 0)
 
 
 @pytest.mark.parametrize("script", sorted(FOLDER.glob("*.py")), ids=lambda path: path.name)
