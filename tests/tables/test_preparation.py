@@ -169,7 +169,7 @@ def test_sparse_features_stay_sparse():
     ),
     st.booleans(),
 )
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_weights_in_original_units_give_the_same_scores(columns, scaled):
     frame = pd.DataFrame(dict(zip(["x", "colour", "b"], columns, strict=True)))
     scale = "standard" if scaled else "none"

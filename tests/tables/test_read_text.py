@@ -210,13 +210,14 @@ def test_comments_at_the_head(tmp_path):
 
 def test_thousands_of_columns_read_in_a_second(tmp_path):
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(72, 7129))).add_prefix("g")
-    frame["y"] = ["ALL", "AML"] * 36
-    frame.to_csv(tmp_path / "a.csv", index=False)
+    values = rng.integers(-(10**5), 10**5, size=(72, 7129)) / 64
+    lines = ["y," + ",".join(f"g{k}" for k in range(7129))]
+    lines += ["ab"[k % 2] + "," + ",".join(map(str, row)) for k, row in enumerate(values.tolist())]
+    path = written(tmp_path, "a.csv", "\n".join(lines))
     start = time.process_time()
-    table = read_table(tmp_path / "a.csv", target="y")
+    table = read_table(path, target="y")
     assert time.process_time() - start < 3  # about 0.6 s on one core
-    np.testing.assert_allclose(table.features, frame.drop(columns="y"), rtol=1e-15)
+    np.testing.assert_array_equal(table.features, values)
 
 
 numbers = st.floats(-1e300, 1e300, allow_subnormal=False) | st.none()

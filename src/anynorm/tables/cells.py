@@ -25,12 +25,13 @@ GAPS = frozenset(
 _FEW = 10  # distinct numbers in a column of categories such as 0, 1, 2, 3+
 
 
-def is_text(column: pd.Series) -> bool:
-    """Whether a column holds anything but numbers, truth values and times."""
-    kind = column.dtype
+def is_text(kind: Any) -> bool:
+    """Whether a column of this type may hold anything but numbers, truth values and times."""
+    if isinstance(kind, np.dtype):
+        return kind.kind == "O"
     if isinstance(kind, pd.CategoricalDtype):
         return True
-    return pd.api.types.is_object_dtype(kind) or pd.api.types.is_string_dtype(kind)
+    return pd.api.types.is_string_dtype(kind)
 
 
 def texts(column: pd.Series) -> Texts:

@@ -23,28 +23,24 @@ def kinds_of(frame: pd.DataFrame, max_levels: int) -> tuple[Kinds, list[str]]:
     """Return what each column is, without those that are left out, and notes on these."""
     kinds: Kinds = {}
     dates, empty = [], []
-    for name in frame.columns:
-        column = frame[name]
-        kind = column.dtype
-        if pd.api.types.is_bool_dtype(kind) and not isinstance(kind, pd.CategoricalDtype):
+    filled = frame.notna().any().to_numpy()
+    for name, kind, some in zip(frame.columns, frame.dtypes, filled, strict=True):
+        if not some:
+            empty.append(name)
+        elif cells.is_text(kind):
+            values = cells.texts(frame[name])
+            if cells.are_dates(values):
+                dates.append(name)
+            else:
+                kinds[name] = _text_kind(name, frame[name], values, max_levels)
+        elif pd.api.types.is_bool_dtype(kind):
             kinds[name] = "boolean"
         elif pd.api.types.is_complex_dtype(kind):
             raise TableError("complex numbers cannot be used; drop the column.", column=name)
         elif pd.api.types.is_numeric_dtype(kind):
             kinds[name] = "number"
-        elif not cells.is_text(column):
-            dates.append(name)
         else:
-            values = cells.texts(column)
-            levels = cells.distinct(values)
-            if levels and cells.are_dates(values):
-                dates.append(name)
-            elif levels:
-                kinds[name] = _text_kind(name, column, values, max_levels)
-        if kinds.get(name) in ("number", "boolean") and not column.notna().any():
-            del kinds[name]
-        if name not in kinds and name not in dates:
-            empty.append(name)
+            dates.append(name)
     notes = [f"No value at all, left out: {listed(empty)}."] if empty else []
     if dates:
         notes.append(
@@ -103,7 +99,7 @@ def _finite(out: NDArray[np.float64], part: pd.DataFrame) -> NDArray[np.float64]
 
 
 def _number_column(column: pd.Series) -> Any:
-    if not cells.is_text(column):
+    if not cells.is_text(column.dtype):
         if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
             return column.to_numpy(dtype=np.float64, na_value=np.nan)
         raise TableError(

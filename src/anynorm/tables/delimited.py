@@ -64,7 +64,7 @@ class Records:
                 source=self.source,
             )
         frame.columns = pd.Index(self.names, dtype=object)
-        return frame
+        return frame.copy()  # one block for each type: thousands of columns are slow apart
 
 
 def read_records(path: pathlib.Path, kind: str) -> Records:

@@ -185,7 +185,7 @@ class Preparation(TransformerMixin, BaseEstimator):
     def _names(self) -> tuple[list[str], list[str]]:
         """Return the columns of numbers and those of categories."""
         numeric = [name for name, kind in self.kinds_.items() if isinstance(kind, str)]
-        return numeric, [name for name in self.kinds_ if name not in set(numeric)]
+        return numeric, [x for x, kind in self.kinds_.items() if not isinstance(kind, str)]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the matrix's columns: as they were, or ``column=value``."""

@@ -26,14 +26,14 @@ class Raw:
     row_names: cells.Texts | None = None
     delimiter: str = ","
     transposed: bool = False
+    lines_of_features: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def fail(self, message: str, column: str, row: int) -> NoReturn:
         """Raise an error about one cell, with its place in the file."""
         line = None
         if self.transposed:
-            if self.lines is not None:
-                line = int(self.lines[self.frame.columns.get_loc(column)])
+            line = self.lines_of_features.get(column)
             message = f"in row {column!r}: {message}"
             column = str(self.row_names[row]) if self.row_names is not None else column
         elif self.lines is not None:
@@ -47,7 +47,7 @@ class Raw:
         self.frame = self.frame.iloc[keep]
         if self.row_names is not None:
             self.row_names = self.row_names[keep]
-        if self.lines is not None and not self.transposed:
+        if self.lines is not None:
             self.lines = self.lines[keep]
 
 
@@ -102,7 +102,7 @@ def _parquet(path: pathlib.Path) -> Raw:
         raise TableError(f"two columns have the name {double[0]!r}.", source=path)
     if not len(frame):
         raise TableError("the file has no rows.", source=path)
-    for name in frame.columns[[cells.is_text(frame[name]) for name in frame.columns]]:
+    for name in frame.columns[[cells.is_text(kind) for kind in frame.dtypes]]:
         values = frame[name].dropna()
         odd = next((v for v in values if isinstance(v, list | dict | np.ndarray | bytes)), None)
         if odd is not None:
@@ -131,7 +131,8 @@ def transpose(raw: Raw, as_text: Collection[str]) -> Raw:
     features = _feature_names(names, raw)
     frame = _without_descriptions(frame, raw)
     samples = np.array(frame.columns, dtype=object)
-    out = Raw(raw.source, frame, raw.lines, samples, raw.delimiter, True, raw.notes)
+    places = {} if raw.lines is None else dict(zip(features, raw.lines.tolist(), strict=True))
+    out = Raw(raw.source, frame, None, samples, raw.delimiter, True, places, raw.notes)
     if all(pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes):
         out.frame = pd.DataFrame(frame.to_numpy(dtype=np.float64).T, columns=features)
         return out
@@ -181,7 +182,7 @@ def _feature_names(names: cells.Texts, raw: Raw) -> pd.Index:
 
 def _without_descriptions(frame: pd.DataFrame, raw: Raw) -> pd.DataFrame:
     """Leave out columns of text among columns of numbers, as Description in GCT files."""
-    text = [name for name in frame.columns if cells.is_text(frame[name])]
+    text = list(frame.columns[[cells.is_text(kind) for kind in frame.dtypes]])
     if not text or 2 * len(text) > frame.shape[1]:
         return frame
     words = []
@@ -199,11 +200,11 @@ def tidy(raw: Raw, keep_text: Collection[str]) -> None:
     keep = set(keep_text)
     commas: dict[str, list[str]] = {}
     gaps: dict[str, list[str]] = {}
-    for name in [each for each in raw.frame.columns if each not in keep]:
-        column = raw.frame[name]
-        if not cells.is_text(column) or isinstance(column.dtype, pd.CategoricalDtype):
+    for name, kind in zip(raw.frame.columns, raw.frame.dtypes, strict=True):
+        categories = name in keep or isinstance(kind, pd.CategoricalDtype)
+        if categories or not cells.is_text(kind):
             continue
-        values = cells.texts(column)
+        values = cells.texts(raw.frame[name])
         truth = cells.as_truth(values)
         if truth is not None:
             filled = bool(cells.distinct(values))
@@ -219,7 +220,9 @@ def tidy(raw: Raw, keep_text: Collection[str]) -> None:
                 each.lower() in cells.GAPS for each in strays
             ):
                 gaps.setdefault(listed(strays), []).append(name)
-            elif cells.meant_as_numbers(values, strays):
+            elif cells.meant_as_numbers(values, strays) or (
+                raw.transposed and len(strays) < len(cells.distinct(values))
+            ):
                 row = next(k for k, value in enumerate(values) if value in set(strays))
                 raw.fail(
                     f"{values[row]!r} is not a number, as the other cells are. Correct it, leave "

@@ -21,7 +21,7 @@ from anynorm.tables.raw import Raw, load, tidy
 from anynorm.tables.raw import transpose as transposed
 from anynorm.tables.sparse import SparseFrame, read_svmlight
 
-_COUNTERS = frozenset(["id", "index", "idx", "row", "rownames", "no", "nr", "number", "#", "x"])
+_COUNTERS = frozenset(["id", "index", "idx", "row", "rownames", "no", "nr", "number", "#"])
 _FEWEST_TO_COUNT = 10
 
 
@@ -157,7 +157,8 @@ def read_table(
             "group": group,
         }
     _check_roles(raw, roles, drop, text, for_prediction)
-    raw.frame = raw.frame.drop(columns=_dropped(raw, drop, for_prediction))
+    if drop:
+        raw.frame = raw.frame.drop(columns=_dropped(raw, drop, for_prediction))
     return _assembled(raw, roles, text, positive, for_prediction)
 
 

@@ -84,7 +84,7 @@ def _candidates(raw: Raw, id: str | None) -> dict[str | None, cells.Texts]:
     columns = raw.frame.columns
     if id is not None and id in columns:
         return {id: cells.texts(raw.frame[id])}
-    text = [x for x in columns if cells.is_text(raw.frame[x])]
+    text = [x for x in columns if cells.is_text(raw.frame[x].dtype)]
     whole = [x for x in columns[:20] if raw.frame[x].dtype.kind in "iu"]
     return out | {name: cells.texts(raw.frame[name]) for name in dict.fromkeys([*text, *whole])}
 
@@ -121,7 +121,7 @@ def _check_unique(raw: Raw, column: str | None, names: cells.Texts) -> None:
     seen: dict[str, int] = {}
     for k, name in enumerate(names):
         if name is not None and name in seen:
-            line = None if raw.lines is None or raw.transposed else int(raw.lines[k])
+            line = None if raw.lines is None else int(raw.lines[k])
             raise TableError(
                 f"the sample {name!r} stands there a second time. Keep one of them.",
                 source=raw.source,
