@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, cached_property
-from numbers import Integral, Real
+from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 from anynorm.certificate import Certificate, certify
 from anynorm.design import Matrix
 from anynorm.path_record import PathRecord
+from anynorm.piecewise import PiecewiseLine, at_least_zero, frozen, usable_rows
 from anynorm.problem import Problem
 from anynorm.solution import Solution, Status
 
@@ -30,7 +31,6 @@ Array = NDArray[np.float64]
 
 _EXACT = 1e-9
 _ROUNDING = 1e-14
-_BLOCK_ENTRIES = 1 << 20
 
 
 class PathInterrupted(KeyboardInterrupt):
@@ -172,12 +172,12 @@ class SolutionPath:
             self.classes_ = np.asarray(classes)
         self._record = record
         joint = np.asarray(record.joint, dtype=bool)
-        self.s = _frozen(record.s[joint])
-        self.penalties = _frozen(record.penalties[joint])
-        self.intercepts = _frozen(record.intercepts[joint])
-        self.losses = _frozen(record.losses[joint])
-        self.gaps = _frozen(record.gaps[joint])
-        self.n_nonzero = _frozen(np.diff(record.indptr)[joint])
+        self.s = frozen(record.s[joint])
+        self.penalties = frozen(record.penalties[joint])
+        self.intercepts = frozen(record.intercepts[joint])
+        self.losses = frozen(record.losses[joint])
+        self.gaps = frozen(record.gaps[joint])
+        self.n_nonzero = frozen(np.diff(record.indptr)[joint])
         self.n_joints = len(self.s)
         self.n_pivots = int(record.n_pivots)
         self.stopped = str(record.stopped)
@@ -235,14 +235,14 @@ class SolutionPath:
                 f"{' and '.join(names) if names else 'none of them'}."
             )
         if s is not None:
-            return self.knots.solution(_at_least_zero("s", s))
+            return self.knots.solution(at_least_zero("s", s))
         if C is not None:
             return self.knots.solution(self._s_of_price(C))
         return self.knots.solution(self._s_of_count(n_features))
 
     def _s_of_price(self, C: Any) -> float:
         """The smallest s that is optimal for C."""
-        price = _at_least_zero("C", C)
+        price = at_least_zero("C", C)
         if price == 0:
             raise ValueError("C must be a number above 0; got 0.")
         knots = self.knots
@@ -286,7 +286,7 @@ class SolutionPath:
         array([[0.5 , 1.  ],
                [0.75, 1.5 ]])
         """
-        X = _usable_rows(self, X)
+        X = usable_rows(self, X)
         places = self.s if s is None else np.asarray(s, dtype=np.float64)
         if places.ndim > 1 or np.isnan(places).any() or np.any(places < 0):
             raise ValueError("s must be a number of at least 0, or a 1-D array of such numbers.")
@@ -318,7 +318,7 @@ class SolutionPath:
         >>> print(path.certificate_at(s=0.5))
         optimal: primal 1, dual 1, relative gap 0.0e+00 (tol 1e-09)
         """
-        place = _at_least_zero("s", s)
+        place = at_least_zero("s", s)
         if self._problem is None:
             return self._recorded_certificate(place, tol)
         return self.solution_at(place, tol=tol).certificate
@@ -338,7 +338,7 @@ class SolutionPath:
         Solution
             Of the penalised problem that the solution at s solves.
         """
-        place = _at_least_zero("s", s)
+        place = at_least_zero("s", s)
         if self._problem is None:
             raise ValueError(
                 "this path was stored without its data, from which a solution is certified. "
@@ -438,32 +438,22 @@ class SolutionPath:
         )
 
 
-class Knots:
-    """Coefficients and intercepts at the knots of a path, and straight lines between them.
+class Knots(PiecewiseLine):
+    """The path at its knots, and straight lines between them.
 
     Attributes
     ----------
-    s, penalties, intercepts : ndarray of shape (K,)
-        The knots, the penalty of the segment that leaves each, the intercepts.
+    penalties : ndarray of shape (K,)
+        The penalty of the segment that leaves each knot.
     losses, gaps : ndarray of shape (K,)
         The sums of the weighted hinge losses, and the relative gaps that were verified.
-    coefs : CSR array of shape (K, p)
-        The coefficients.
     """
 
     def __init__(self, record: PathRecord, p: int) -> None:
-        self.s, self.penalties, self.intercepts = record.s, record.penalties, record.intercepts
-        self.losses, self.gaps = record.losses, record.gaps
         shape = (len(record.s), p)
-        self.coefs = sp.csr_array((record.data, record.indices, record.indptr), shape=shape)
-
-    def place(self, s: Array) -> tuple[NDArray[np.intp], Array]:
-        """For every s the knot before it and how much of the segment lies behind, in [0, 1]."""
-        last = len(self.s) - 1
-        if last == 0:
-            return np.zeros(len(s), dtype=np.intp), np.zeros(len(s))
-        k = np.clip(np.searchsorted(self.s, s, side="right") - 1, 0, last - 1)
-        return k, np.minimum((s - self.s[k]) / (self.s[k + 1] - self.s[k]), 1.0)
+        coefs = sp.csr_array((record.data, record.indices, record.indptr), shape=shape)
+        super().__init__(record.s, coefs, record.intercepts)
+        self.penalties, self.losses, self.gaps = record.penalties, record.losses, record.gaps
 
     def segment(self, s: float) -> int:
         """The knot whose penalty and duals prove the solution at s to be optimal."""
@@ -474,39 +464,6 @@ class Knots:
         penalty = float(self.penalties[knot])
         return 1.0 / penalty if penalty > 0 else 1.0
 
-    def mixing(self, s: Array) -> sp.csr_array:
-        """The matrix of shape (len(s), K) that takes values at the knots to values at s."""
-        k, t = self.place(s)
-        after = np.minimum(k + 1, len(self.s) - 1)
-        pairs = np.column_stack([k, after]).ravel(), np.column_stack([1.0 - t, t]).ravel()
-        rows = np.repeat(np.arange(len(s)), 2)
-        mixing = sp.csr_array((pairs[1], (rows, pairs[0])), shape=(len(s), len(self.s)))
-        mixing.eliminate_zeros()
-        return mixing
-
-    def solution(self, s: float) -> tuple[Array, float]:
-        """Coefficients, dense, and intercept at s."""
-        mixing = self.mixing(np.array([s]))
-        coef = (mixing @ self.coefs).toarray()[0]
-        return coef, float((mixing @ self.intercepts)[0])
-
-    def scores(self, X: Matrix, s: Array | None = None) -> Array:
-        """Decision values of the rows of X, a column for every s; at the knots by default."""
-        coefs, intercepts = self.coefs, self.intercepts
-        if s is not None:
-            mixing = self.mixing(s)
-            coefs, intercepts = mixing @ coefs, mixing @ intercepts
-        used, places = np.unique(coefs.indices, return_inverse=True)
-        shape = (coefs.shape[0], len(used))
-        columns = sp.csr_array((coefs.data, places, coefs.indptr), shape=shape).T
-        scores = np.empty((X.shape[0], shape[0]))
-        step = max(1, _BLOCK_ENTRIES // max(1, len(used)))
-        for start in range(0, X.shape[0], step):
-            rows = slice(start, start + step)
-            block = X[rows][:, used].astype(np.float64)
-            scores[rows] = _dense(block @ columns) + intercepts
-        return scores
-
 
 def used_features(paths: Sequence[SolutionPath], s: Array) -> sp.csr_array:
     """Which features have a coefficient in at least one of some paths: stored entries by s."""
@@ -515,38 +472,3 @@ def used_features(paths: Sequence[SolutionPath], s: Array) -> sp.csr_array:
     for more in used[1:]:
         total = total + more
     return total
-
-
-def _dense(product: Any) -> Array:
-    return product.toarray() if sp.issparse(product) else np.asarray(product)
-
-
-def _frozen(values: NDArray[Any]) -> NDArray[Any]:
-    values = np.array(values)
-    values.flags.writeable = False
-    return values
-
-
-def _at_least_zero(name: str, value: Any) -> float:
-    if not isinstance(value, Real) or isinstance(value, bool) or not float(value) >= 0:
-        raise ValueError(f"{name} must be a number of at least 0; got {value!r}.")
-    return float(value)
-
-
-@cache
-def _reader() -> Any:
-    """A classifier of the path's name: the messages of the checks are then about the path."""
-    from anynorm.estimators._linear_model import LinearClassifier
-
-    return type("SolutionPath", (LinearClassifier,), {})
-
-
-def _usable_rows(path: SolutionPath, X: Any) -> Matrix:
-    """The X given to `decision_function`, checked as estimators check theirs."""
-    from anynorm.estimators._validation import validate_features
-
-    reader = _reader()()
-    reader.n_features_in_ = path.n_features_in_
-    if hasattr(path, "feature_names_in_"):
-        reader.feature_names_in_ = path.feature_names_in_
-    return validate_features(reader, X)

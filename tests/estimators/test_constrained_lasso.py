@@ -181,29 +181,6 @@ def test_weights_are_repetitions():
     assert weighted.alpha_ == pytest.approx(repeated.alpha_)
 
 
-def test_the_path_is_that_of_single_fits():
-    X, y = regression(50, 120)
-    path = ConstrainedLasso(tol=1e-9).path(X, y, radii=[3.0, 0.2, 1.0, 4.0])
-    np.testing.assert_array_equal(path.radii, [0.2, 1.0, 3.0, 4.0])
-    steps = zip(path.radii, path.coefs, path.intercepts, path.certificates, strict=True)
-    for radius, coef, intercept, certificate in steps:
-        model = ConstrainedLasso(radius, tol=1e-9).fit(X, y)
-        assert certificate.gap <= 1e-9
-        assert certificate.primal == pytest.approx(model.certificate_.primal, rel=1e-8)
-        np.testing.assert_allclose(coef.toarray(), model.coef_, atol=1e-5)
-        assert intercept == pytest.approx(model.intercept_, abs=1e-4)
-
-
-def test_the_default_path_ends_at_the_radius_and_its_values_fall():
-    X, y = regression()
-    path = ConstrainedLasso(2.5).path(X, y)
-    assert len(path.radii) == path.coefs.shape[0] == 50
-    assert path.radii[-1] == 2.5
-    values = [certificate.primal for certificate in path.certificates]
-    assert (np.diff(values) < 0).all()
-    assert (np.diff(values, 2) > -1e-6 * values[0]).all()  # convex in the radius
-
-
 def test_it_works_in_a_grid_search():
     X, y = regression(noise=3.0)
     search = GridSearchCV(ConstrainedLasso(), {"radius": [0.1, 3.0]}, cv=3).fit(X, y)
@@ -262,12 +239,6 @@ def test_parameters_that_cannot_be_used_are_named(parameters, message):
 def test_targets_that_cannot_be_used_are_named(y, message):
     with pytest.raises(ValueError, match=message):
         ConstrainedLasso().fit([[1.0], [2.0]], y)
-
-
-@pytest.mark.parametrize("radii", [[], [0.0, 1.0], [-1.0], [np.nan], "x"])
-def test_radii_that_cannot_be_used_are_named(radii):
-    with pytest.raises(ValueError, match="radii must be"):
-        ConstrainedLasso().path(*regression(), radii=radii)
 
 
 @parametrize_with_checks([ConstrainedLasso(), ConstrainedLasso(1.0, fit_intercept=False)])

@@ -175,6 +175,10 @@ _RULES: dict[str, Rule] = {
         lambda value: value is None or _is_count(value),
         "None (no limit) or an integer of at least 1",
     ),
+    "radius_max": (
+        lambda value: value is None or _is_positive(value),
+        "None (no limit) or a positive, finite number",
+    ),
     "s_max": (
         lambda value: value is None or _is_not_negative(value),
         "None (no limit) or a finite number of at least 0",

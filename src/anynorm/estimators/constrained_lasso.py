@@ -2,49 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anynorm.certificate import Certificate
 from anynorm.estimators._fitting import deadline, joint_certificate, warn_if_not_converged
 from anynorm.estimators._linear_model import linear_scores
-from anynorm.estimators._parameters import check_parameters
+from anynorm.estimators._parameters import check_parameters, check_values
 from anynorm.estimators._validation import (
     usable_targets,
     usable_weights,
     validate_features,
     validate_matrix,
 )
+from anynorm.estimators.sparse_path import warn_of_gaps
+from anynorm.lasso_path import LassoPath
 from anynorm.solution import Progress, Solution
-
-_N_RADII = 50
-
-
-@dataclass(frozen=True)
-class LassoPath:
-    """The solutions of a Lasso for several radii.
-
-    Attributes
-    ----------
-    radii : ndarray of shape (k,)
-        The bounds on the 1-norm, rising.
-    coefs : sparse array of shape (k, p)
-        The coefficients, a row for each radius.
-    intercepts : ndarray of shape (k,)
-        The intercepts.
-    certificates : tuple of Certificate
-        What each solution is certified for; ``primal`` is the sum of squares.
-    """
-
-    radii: np.ndarray
-    coefs: Any
-    intercepts: np.ndarray
-    certificates: tuple[Certificate, ...]
 
 
 class ConstrainedLasso(RegressorMixin, BaseEstimator):
@@ -159,8 +134,16 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
         (array([0.5]), 1.5)
         """
         check_parameters(self)
-        ball, names = self._ball(X, y, sample_weight)
-        solution = self._solve(ball, float(self.radius), deadline(self.time_limit))
+        end = deadline(self.time_limit)
+        X, y, weights, names = self._checked(X, y, sample_weight)
+        ball = _FittedBall(X, y, weights, bool(self.fit_intercept))
+        solution = ball.ball.solve(
+            float(self.radius),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            deadline=end,
+            progress=_print if self.verbose else None,
+        )
         return self._store(ball, solution, names)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -180,64 +163,77 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
         X = validate_features(self, X)
         return linear_scores(X, np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_))
 
-    def path(self, X: Any, y: Any, radii: Any = None, sample_weight: Any = None) -> LassoPath:
-        """Solve the problem for several radii, each solution starting the next.
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        max_features: int | None = None,
+        max_joints: int | None = None,
+        radius_max: float | None = None,
+    ) -> LassoPath:
+        """Follow all solutions from w = 0 to least squares, exactly.
 
-        The estimator itself is not fitted.
+        They are piecewise linear in the radius, which is not that of the estimator here; nor is
+        the estimator fitted.
 
         Parameters
         ----------
         X, y, sample_weight : array-likes
             As in `fit`.
-        radii : array-like of positive numbers or None, default=None
-            The radii; None is 50 of equal distance up to `radius`.
+        max_features : int or None, default=None
+            Stop before more features than that are in use.
+        max_joints : int or None, default=None
+            Stop after that many joints.
+        radius_max : float or None, default=None
+            Stop at that radius.
 
         Returns
         -------
         LassoPath
-            The radii, coefficients, intercepts and certificates.
+            The path; its ``stopped`` says whether it was followed to the end.  A
+            ``ConvergenceWarning`` says where a joint has a relative gap above `tol`.
 
         Examples
         --------
         >>> from sklearn.datasets import load_diabetes
         >>> from anynorm import ConstrainedLasso
         >>> X, y = load_diabetes(return_X_y=True)
-        >>> path = ConstrainedLasso().path(X, y, radii=[100.0, 500.0, 2000.0])
-        >>> [row.nnz for row in path.coefs]
+        >>> path = ConstrainedLasso().path(X, y)
+        >>> path.n_joints, path.n_nonzero
+        (13, array([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  9,  9, 10]))
+        >>> [int((path.coef_at(radius=r)[0] != 0).sum()) for r in (100.0, 500.0, 2000.0)]
         [2, 2, 8]
         """
         check_parameters(self)
-        radii = self._radii(radii)
-        ball, _ = self._ball(X, y, sample_weight)
-        end = deadline(self.time_limit)
-        solutions = [self._solve(ball, radius, end) for radius in radii.tolist()]
-        return self._collect(ball, radii, solutions)
+        limits: dict[str, Any] = {
+            "max_features": max_features,
+            "max_joints": max_joints,
+            "radius_max": radius_max,
+        }
+        check_values(limits)
+        X, y, weights, names = self._checked(X, y, sample_weight)
+        from anynorm.solvers.one_norm.lasso_design import LassoDesign
+        from anynorm.solvers.one_norm.lasso_homotopy import follow_lasso
 
-    def _radii(self, radii: Any) -> np.ndarray:
-        if radii is None:
-            return float(self.radius) * np.arange(1, _N_RADII + 1) / _N_RADII
-        try:
-            radii = np.unique(np.asarray(radii, dtype=np.float64))
-        except (TypeError, ValueError):
-            radii = np.empty(0)
-        if not (radii.size and radii[0] > 0 and np.isfinite(radii).all()):
-            raise ValueError("radii must be a 1-D array of positive, finite numbers.")
-        return radii
+        design = LassoDesign(X, weights, bool(self.fit_intercept))
+        record = follow_lasso(
+            design,
+            design.target(y)[0],
+            deadline=deadline(self.time_limit),
+            progress=_print_joint if self.verbose else None,
+            **limits,
+        )
+        path = LassoPath(record, design, y, names)
+        warn_of_gaps([path], float(self.tol))
+        return path
 
-    def _ball(self, X: Any, y: Any, sample_weight: Any) -> tuple[_FittedBall, Any]:
+    def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, ...]:
+        """X, y and the weights, checked, and the names of the features."""
         X, names = validate_matrix(self, X)
         y = usable_targets(self, y, X.shape[0])
-        weights = usable_weights(sample_weight, X.shape[0])
-        return _FittedBall(X, y, weights, bool(self.fit_intercept)), names
-
-    def _solve(self, ball: _FittedBall, radius: float, end: float | None) -> Solution:
-        return ball.ball.solve(
-            radius,
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-            deadline=end,
-            progress=_print if self.verbose else None,
-        )
+        return X, y, usable_weights(sample_weight, X.shape[0]), names
 
     def _store(self, ball: _FittedBall, solution: Solution, names: Any) -> Self:
         coef, intercept = ball.model(solution)
@@ -253,28 +249,10 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
             fitted["feature_names_in_"] = names
         state = {k: v for k, v in vars(self).items() if not k.endswith("_")}
         self.__dict__ = state | fitted
-        self._report([solution])
-        return self
-
-    def _collect(
-        self, ball: _FittedBall, radii: np.ndarray, solutions: list[Solution]
-    ) -> LassoPath:
-        models = [ball.model(solution) for solution in solutions]
-        self._report(solutions)
-        return LassoPath(
-            radii,
-            sp.csr_array(np.array([coef for coef, _ in models])),
-            np.array([intercept for _, intercept in models]),
-            tuple(solution.certificate for solution in solutions),
-        )
-
-    def _report(self, solutions: list[Solution]) -> None:
-        """Print the certificates where asked for; warn of the solution with the largest gap."""
         if self.verbose >= 2:
-            for solution in solutions:
-                print(f"{type(self).__name__}: {solution.certificate}", flush=True)
-        worst = max(solutions, key=lambda solution: solution.certificate.gap)
-        warn_if_not_converged(joint_certificate([worst]), worst.n_iter, self.max_iter)
+            print(f"{type(self).__name__}: {solution.certificate}", flush=True)
+        warn_if_not_converged(joint_certificate([solution]), solution.n_iter, self.max_iter)
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -313,5 +291,13 @@ def _print(state: Progress) -> None:
     print(
         f"ConstrainedLasso: working set {state.iteration}, primal {state.primal:.8g}, "
         f"dual {state.dual:.8g}, gap {state.gap:.2e}, {state.seconds:.2f} s",
+        flush=True,
+    )
+
+
+def _print_joint(state: Progress) -> None:
+    print(
+        f"ConstrainedLasso: joint {state.iteration}, primal {state.primal:.8g}, "
+        f"gap {state.gap:.2e}, {state.seconds:.2f} s",
         flush=True,
     )

@@ -13,6 +13,7 @@ from anynorm.estimators._fitting import Report, deadline
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._parameters import check_values, intercept_kind
 from anynorm.estimators._validation import Data, validate, validate_penalties
+from anynorm.lasso_path import LassoPath
 from anynorm.losses import get_loss
 from anynorm.path import PathInterrupted, SolutionPath
 from anynorm.problem import Problem
@@ -162,14 +163,14 @@ def followed(
     return SolutionPath(problem, record, feature_names, classes)
 
 
-def warn_of_gaps(paths: Sequence[SolutionPath]) -> None:
+def warn_of_gaps(paths: Sequence[SolutionPath | LassoPath], tol: float = VERIFIED) -> None:
     """Warn where rounding ended paths early or left joints that are not verified."""
     stuck = sum(path.stopped == "stuck" for path in paths)
     gap = max(float(path.gaps.max()) for path in paths)
-    if stuck or gap > VERIFIED:
+    if stuck or gap > tol:
         ended = f"rounding ended {stuck} of {len(paths)} paths before their end; " if stuck else ""
         warnings.warn(
-            f"{ended}the largest relative gap at a joint is {gap:.1e} (at most {VERIFIED:g} is "
+            f"{ended}the largest relative gap at a joint is {gap:.1e} (at most {tol:g} is "
             "verified). Each certificate says how far a point is from optimal. Bring the features "
             "to one scale, e.g. with sklearn.preprocessing.StandardScaler.",
             ConvergenceWarning,

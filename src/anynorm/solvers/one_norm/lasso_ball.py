@@ -29,7 +29,8 @@ from anynorm.certificate import Certificate, relative_gap
 from anynorm.reductions import lasso_to_svm
 from anynorm.solution import Progress, Solution, Status
 from anynorm.solvers.one_norm.gram_kernels import descend_gram
-from anynorm.solvers.one_norm.lasso_design import LassoDesign, joined
+from anynorm.solvers.one_norm.lasso_design import LassoDesign
+from anynorm.solvers.one_norm.working_columns import GramColumns
 from anynorm.solvers.simplex.min_norm import solve_min_norm
 
 Array = NDArray[np.float64]
@@ -93,10 +94,7 @@ class LassoBall:
         self.residual = b
         self.first_penalty = self.penalty = float(np.abs(self.pull).max(initial=0.0))
         self.trend: Array | None = None
-        self.index = np.empty(0, dtype=np.intp)
-        self.member = np.zeros(design.shape[1], dtype=bool)
-        self.block = design.block(self.index)
-        self.gram = np.empty((0, 0))
+        self.work = GramColumns(design)
         self.x = np.empty(0)
 
     def solve(
@@ -112,7 +110,7 @@ class LassoBall:
         self.radius, self.tol = float(radius), tol
         self.deadline = math.inf if deadline is None else deadline
         began = time.monotonic()
-        best = _Point(math.inf, self.index, self.x)
+        best = _Point(math.inf, self.work.index, self.x)
         bound, dual = 0.0, self.b
         within, idle, least, n_iter, stopped = False, 0, math.inf, 0, Status.MAX_ITER
         while True:
@@ -141,7 +139,7 @@ class LassoBall:
         """One working set; returns whether the penalty is that of the ball by now."""
         target = self.penalty if within else _STAGE * self.penalty
         self._grow(target, within)
-        pulled = self.pull[self.index]
+        pulled = self.pull[self.work.index]
         last = self.penalty
         if idle >= _STALLS:
             self._settle_by_svm()
@@ -154,7 +152,7 @@ class LassoBall:
             if within and not self._settle(pulled):
                 self._settle_by_svm()
         before = self.pull
-        self.residual = self.b - self.design.combine(self.index, self.x)
+        self.residual = self.b - self.design.combine(self.work.index, self.x)
         self.pull = self.design.adjoint(self.residual)
         moved = last - self.penalty
         self.trend = (before - self.pull) / moved if moved > 0 else None
@@ -166,11 +164,11 @@ class LassoBall:
         share = min(1.0, self.radius / size) if size > 0 else 1.0
         residual = self.residual if share == 1.0 else (1 - share) * self.b + share * self.residual
         primal = float(residual @ residual)
-        return _Point(primal, self.index, share * self.x) if primal < best.primal else best
+        return _Point(primal, self.work.index, share * self.x) if primal < best.primal else best
 
     def _bound(self) -> float:
         """The dual value of the present residual."""
-        return _dual_value(self.b, self.radius, self.residual, self.pull)
+        return dual_value(self.b, self.radius, self.residual, _top(self.pull))
 
     def _grow(self, target: float, within: bool) -> None:
         """Let the columns join that the present or the expected residual is most along."""
@@ -179,44 +177,30 @@ class LassoBall:
             expected = np.abs(self.pull - (self.penalty - target) * self.trend)
             size = np.maximum(np.minimum(size, expected), 0.5 * (size + expected))
         n_used = int(np.count_nonzero(self.x))
-        if len(self.index) > 4 * (n_used + 2 * _FEWEST):
-            keep = np.flatnonzero((self.x != 0) | (size[self.index] >= _FAR * target))
-            self._keep(keep)
-        size[self.member] = 0.0
+        if len(self.work.index) > 4 * (n_used + 2 * _FEWEST):
+            keep = np.flatnonzero((self.x != 0) | (size[self.work.index] >= _FAR * target))
+            self.work.keep(keep)
+            self.x = self.x[keep]
+        size[self.work.member] = 0.0
         room = min(max(2 * _FEWEST, n_used), len(size))
         fresh = np.argpartition(size, len(size) - room)[len(size) - room :]
         fresh = np.sort(fresh[size[fresh] > _NEAR * target])
         if not len(fresh):
             return
-        block = self.design.block(fresh)
-        old = len(self.index)
-        gram = np.empty((old + len(fresh),) * 2)
-        gram[:old, :old] = self.gram
-        gram[old:, :old] = self.design.gram(block, self.block, fresh, self.index)
-        gram[:old, old:] = gram[old:, :old].T
-        gram[old:, old:] = self.design.gram(block, block, fresh, fresh)
-        self.gram, self.block = gram, joined(self.block, block)
-        self.index = np.append(self.index, fresh)
-        self.member[fresh] = True
+        self.work.extend(fresh)
         self.x = np.append(self.x, np.zeros(len(fresh)))
-
-    def _keep(self, keep: Index) -> None:
-        self.member[self.index] = False
-        self.index, self.x = self.index[keep], self.x[keep]
-        self.member[self.index] = True
-        self.gram, self.block = self.gram[np.ix_(keep, keep)], self.block[:, keep]
 
     def _descend(self, pulled: Array, share: float) -> None:
         """Coordinate descent at the present penalty, mostly over the columns in use."""
         every = np.arange(len(self.x))
         enough = share * self.penalty
         for _ in range(10):
-            if descend_gram(self.gram, pulled, self.x, self.penalty, every, 1, 0.0) <= enough:
+            if descend_gram(self.work.gram, pulled, self.x, self.penalty, every, 1, 0.0) <= enough:
                 return
             used = np.flatnonzero(self.x)
             work = max(1, len(used) * len(every))
             sweeps = int(min(_SWEEPS, max(1, _KERNEL_STEPS // work)))
-            descend_gram(self.gram, pulled, self.x, self.penalty, used, sweeps, enough)
+            descend_gram(self.work.gram, pulled, self.x, self.penalty, used, sweeps, enough)
             if time.monotonic() > self.deadline:
                 return
 
@@ -260,13 +244,13 @@ class LassoBall:
             inside = penalty <= 0 and float(np.abs(new).sum()) <= self.radius
             if inside or not wrong.any():
                 self.x[used] = new
-                pulled -= step @ self.gram[used]
+                pulled -= step @ self.work.gram[used]
                 self.penalty = max(penalty, 0.0)
                 return True
             if np.count_nonzero(wrong) > max(1.0, _MOST_DROPPED * len(used)):
                 break
             gone = used[wrong]
-            pulled += self.x[gone] @ self.gram[gone]
+            pulled += self.x[gone] @ self.work.gram[gone]
             self.x[gone] = 0.0
             used = used[~wrong]
         if math.isfinite(penalty):
@@ -275,7 +259,7 @@ class LassoBall:
 
     def _solve(self, used: Index, first: Array, second: Array) -> tuple[Array, Array]:
         """``G_SS^-1`` times two vectors; a little is added to a G_SS that has no factor."""
-        matrix = self.gram[np.ix_(used, used)]
+        matrix = self.work.gram[np.ix_(used, used)]
         right = np.column_stack([first, second])
         ridge = 0.0
         while True:
@@ -289,7 +273,7 @@ class LassoBall:
 
     def _settle_by_svm(self) -> None:
         """The same by Wolfe's method on the equivalent SVM, which takes more steps but ends."""
-        points = lasso_to_svm(self.design.dense_block(self.index), self.b, self.radius)
+        points = lasso_to_svm(self.design.dense_block(self.work.index), self.b, self.radius)
         size = float(np.abs(self.x).sum())
         start = points.to_simplex(self.x * min(1.0, self.radius / size if size > 0 else 1.0))
         found = solve_min_norm(
@@ -300,8 +284,10 @@ class LassoBall:
         )
         assert found.x is not None
         self.x = points.to_lasso(found.x)
-        residual = self.b - self.design.combine(self.index, self.x)
-        self.penalty = float(np.abs(self.design.adjoint(residual)[self.index]).max(initial=0.0))
+        residual = self.b - self.design.combine(self.work.index, self.x)
+        self.penalty = float(
+            np.abs(self.design.adjoint(residual)[self.work.index]).max(initial=0.0)
+        )
 
 
 def certify_ball(
@@ -317,14 +303,18 @@ def certify_ball(
     index = np.flatnonzero(coef)
     residual = b - design.combine(index, coef[index])
     primal, zero_primal = float(residual @ residual), float(b @ b)
-    bound = _dual_value(b, radius, dual, design.adjoint(dual))
+    bound = dual_value(b, radius, dual, _top(design.adjoint(dual)))
     gap = relative_gap(primal, bound, zero_primal)
     status = Status.OPTIMAL if abs(gap) <= tol else stopped
     return Certificate(primal, bound, gap, status, tol, zero_primal)
 
 
-def _dual_value(b: Array, radius: float, dual: Array, pull: Array) -> float:
-    """``max(0, t'b - r ||A't||_inf)^2 / ||t||^2`` for the dual t and its products with A."""
+def dual_value(b: Array, radius: float, dual: Array, top: float) -> float:
+    """``max(0, t'b - r ||A't||_inf)^2 / ||t||^2`` for the dual t and its largest product with A."""
     length = float(np.linalg.norm(dual))
-    margin = float(dual @ b) - radius * float(np.abs(pull).max(initial=0.0))
+    margin = float(dual @ b) - radius * top
     return (margin / length) ** 2 if margin > 0 and length > 0 else 0.0
+
+
+def _top(pull: Array) -> float:
+    return float(np.abs(pull).max(initial=0.0))

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from anynorm.design import Matrix, matvec, rmatvec
+from anynorm.design import Matrix, column_norms_squared, matvec, rmatvec
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -46,12 +46,47 @@ class LassoDesign:
         out = rmatvec(self.X, v)
         return out if self.means is None else out - self.means * float(v.sum())
 
+    def adjoint_of_many(self, V: Array) -> Array:
+        """The products of all columns with the columns of V, of shape (p, k)."""
+        V = V if self._root is None else self._root[:, None] * V
+        out = matvec(self.X.T, V)
+        if self.means is not None:
+            out -= np.outer(self.means, V.sum(axis=0))
+        return out
+
     def combine(self, index: Index, x: Array) -> Array:
         """The sum of the columns `index` with the coefficients x."""
         used = np.flatnonzero(x)
         index, x = index[used], x[used]
         out = matvec(self.X[:, index], x)
         return self._weigh(out if self.means is None else out - float(self.means[index] @ x))
+
+    def norms(self) -> Array:
+        """The lengths of the weighted columns before they are centred, which bound rounding."""
+        return np.sqrt(column_norms_squared(self.X, self._weights))
+
+    def combine_block(self, block: Any, index: Index, X: Array) -> Array:
+        """The sum of a block's columns with the coefficients X, or sums, by columns."""
+        out = np.asarray(block @ X)
+        if sp.issparse(block) and self.means is not None:
+            shift = self.means[index] @ X
+            out -= shift if self._root is None else np.multiply.outer(self._root, shift)
+        return out
+
+    def dot_block(self, block: Any, index: Index, v: Array) -> Array:
+        """The products of a block's columns with v, or with the columns of v."""
+        out = np.asarray(block.T @ v)
+        if sp.issparse(block) and self.means is not None:
+            total = v.sum(axis=0) if self._root is None else self._root @ v
+            out -= np.multiply.outer(self.means[index], total)
+        return out
+
+    def block_norms(self, block: Any, index: Index) -> Array:
+        """The lengths of a block's columns."""
+        squares = column_norms_squared(block)
+        if sp.issparse(block) and self.means is not None:
+            squares = np.maximum(squares - self.total * self.means[index] ** 2, 0.0)
+        return np.sqrt(squares)
 
     def block(self, index: Index) -> Any:
         """The columns `index`: dense and centred, or sparse and only weighted."""

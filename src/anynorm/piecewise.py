@@ -1,0 +1,110 @@
+"""Linear models along a line: known at some places, straight in between."""
+
+from __future__ import annotations
+
+from functools import cache
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from anynorm.design import Matrix
+
+Array = NDArray[np.float64]
+
+_BLOCK_ENTRIES = 1 << 20
+
+
+class PiecewiseLine:
+    """Coefficients and intercepts at the knots of a path, and straight lines between them.
+
+    Attributes
+    ----------
+    s, intercepts : ndarray of shape (K,)
+        The knots, strictly rising, and the intercepts there.
+    coefs : CSR array of shape (K, p)
+        The coefficients.
+    """
+
+    def __init__(self, s: Array, coefs: sp.csr_array, intercepts: Array) -> None:
+        self.s, self.coefs, self.intercepts = s, coefs, intercepts
+
+    def place(self, s: Array) -> tuple[NDArray[np.intp], Array]:
+        """For every s the knot before it and how much of the segment lies behind, in [0, 1]."""
+        last = len(self.s) - 1
+        if last == 0:
+            return np.zeros(len(s), dtype=np.intp), np.zeros(len(s))
+        k = np.clip(np.searchsorted(self.s, s, side="right") - 1, 0, last - 1)
+        return k, np.minimum((s - self.s[k]) / (self.s[k + 1] - self.s[k]), 1.0)
+
+    def mixing(self, s: Array) -> sp.csr_array:
+        """The matrix of shape (len(s), K) that takes values at the knots to values at s."""
+        k, t = self.place(s)
+        after = np.minimum(k + 1, len(self.s) - 1)
+        pairs = np.column_stack([k, after]).ravel(), np.column_stack([1.0 - t, t]).ravel()
+        rows = np.repeat(np.arange(len(s)), 2)
+        mixing = sp.csr_array((pairs[1], (rows, pairs[0])), shape=(len(s), len(self.s)))
+        mixing.eliminate_zeros()
+        return mixing
+
+    def solution(self, s: float) -> tuple[Array, float]:
+        """Coefficients, dense, and intercept at s."""
+        mixing = self.mixing(np.array([s]))
+        coef = (mixing @ self.coefs).toarray()[0]
+        return coef, float((mixing @ self.intercepts)[0])
+
+    def scores(self, X: Matrix, s: Array | None = None) -> Array:
+        """Decision values of the rows of X, a column for every s; at the knots by default."""
+        coefs, intercepts = self.coefs, self.intercepts
+        if s is not None:
+            mixing = self.mixing(s)
+            coefs, intercepts = mixing @ coefs, mixing @ intercepts
+        used, places = np.unique(coefs.indices, return_inverse=True)
+        shape = (coefs.shape[0], len(used))
+        columns = sp.csr_array((coefs.data, places, coefs.indptr), shape=shape).T
+        scores = np.empty((X.shape[0], shape[0]))
+        step = max(1, _BLOCK_ENTRIES // max(1, len(used)))
+        for start in range(0, X.shape[0], step):
+            rows = slice(start, start + step)
+            block = X[rows][:, used].astype(np.float64)
+            scores[rows] = _dense(block @ columns) + intercepts
+        return scores
+
+
+def _dense(product: Any) -> Array:
+    return product.toarray() if sp.issparse(product) else np.asarray(product)
+
+
+def frozen(values: NDArray[Any]) -> NDArray[Any]:
+    """A copy that nobody can write to."""
+    values = np.array(values)
+    values.flags.writeable = False
+    return values
+
+
+def at_least_zero(name: str, value: Any) -> float:
+    """The value as a float; an error names it where it is no number of at least 0."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not float(value) >= 0:
+        raise ValueError(f"{name} must be a number of at least 0; got {value!r}.")
+    return float(value)
+
+
+@cache
+def _reader(name: str) -> Any:
+    """An estimator of the path's name: the messages of the checks are then about the path."""
+    from anynorm.estimators._linear_model import LinearClassifier
+
+    return type(name, (LinearClassifier,), {})
+
+
+def usable_rows(path: Any, X: Any) -> Matrix:
+    """The X that a path is to score, checked as estimators check theirs."""
+    from anynorm.estimators._validation import validate_features
+
+    reader = _reader(type(path).__name__)()
+    reader.n_features_in_ = path.n_features_in_
+    if hasattr(path, "feature_names_in_"):
+        reader.feature_names_in_ = path.feature_names_in_
+    return validate_features(reader, X)
