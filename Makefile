@@ -2,6 +2,7 @@
 #
 #   make demo          fit on data that come with scikit-learn, print the certificate, write demo.png
 #   make test          the test suite
+#   make test-browser  the reports in a real browser (Chromium, which it installs where it is missing)
 #   make lint          ruff and mypy
 #   make docs          the documentation, into docs/_build/html
 #   make bench-linear  LinearSVC against its peers at equal certified accuracy (ten minutes)
@@ -22,7 +23,7 @@ PAPERS := papers-walk papers-path papers-kernel papers-bridge
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint docs clean $(BENCHMARKS) $(PAPERS)
+.PHONY: help demo test test-browser lint docs clean $(BENCHMARKS) $(PAPERS)
 
 BIN := .venv/bin
 ROOT := $(CURDIR)
@@ -50,6 +51,11 @@ test:
 	@sh tools/environment.sh test
 	@find .cache -maxdepth 1 -name 'numba-*' ! -name 'numba-$(SOURCES)' -mtime +2 -exec rm -rf {} + 2>/dev/null || true
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
+
+test-browser:
+	@sh tools/environment.sh test,browser
+	@sh tools/browser.sh
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 0 tests/browser $(ARGS)
 
 lint:
 	@sh tools/environment.sh lint

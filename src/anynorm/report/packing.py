@@ -32,7 +32,7 @@ from anynorm.report.content import (
 COEFFICIENTS = 1 << 19
 """The most coefficients that a report keeps."""
 
-SCORES = 1 << 20
+SCORES = 1 << 19
 """The most decision values of each kind that a report keeps."""
 
 TRAINING_ROWS = 5000

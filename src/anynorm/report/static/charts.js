@@ -187,8 +187,11 @@ class PointChart {
   }
 
   xTicks(low, high, width) {
-    const ticks = niceTicks(low, high, Math.max(2, Math.floor(width / 90)));
-    return ticks.filter((v) => !this.options.whole || Number.isInteger(v)).map((v) => [v, num(v)]);
+    const count = Math.max(2, Math.floor(width / 70));
+    const ticks = this.options.whole && high - low <= count
+      ? Array.from({ length: Math.floor(high) - Math.ceil(low) + 1 }, (_, k) => Math.ceil(low) + k)
+      : niceTicks(low, high, count).filter((v) => !this.options.whole || Number.isInteger(v));
+    return ticks.map((v) => [v, num(v)]);
   }
 
   move(i) {

@@ -125,7 +125,7 @@ class Evaluation {
     const size = Math.min(width, 300);
     const { judged, trained } = this;
     const said = judged ? `ROC curve, area ${num(judged.auc, 3)} out of fold` : "ROC curve of the training rows";
-    const frame = new Frame(this.rocHost, size, size, { left: 38, right: 8, top: 10, bottom: 36 }, said);
+    const frame = new Frame(this.rocHost, size, size, { left: 46, right: 8, top: 10, bottom: 36 }, said);
     frame.domain(0, 1, 0, 1);
     frame.yAxis([[0, "0"], [0.5, "0.5"], [1, "1"]]);
     frame.xAxis([[0, "0"], [0.5, "0.5"], [1, "1"]], "false positive rate");

@@ -106,7 +106,8 @@ class Explorer {
       oninput: () => this.set(this.fromAxis(Number(this.slider.value))),
       onkeydown: (event) => this.#key(event),
     });
-    this.figures = el("div", { class: "figures" }, this.lines, this.curve, this.slider,
+    this.legend = el("ul", { class: "legend", "aria-label": "Largest weights" });
+    this.figures = el("div", { class: "figures" }, this.lines, this.legend, this.curve, this.slider,
       el("p", { class: "muted hint" }, "Arrow keys on the slider step from joint to joint, Page Up and Page Down by ten."));
     onWidth(this.lines, () => this.#drawFigures());
     return this.figures;
@@ -132,12 +133,13 @@ class Explorer {
       this.out[key] = el("dd", { id: "out-" + key });
       return [el("dt", {}, label), this.out[key]];
     };
+    const some = (field, ...parts) => (this.views.some((view) => view[field]) ? value(...parts) : []);
     this.happened = el("p", {});
     this.happens = el("p", {});
     this.proof = el("p", { id: "proof" });
     return el("aside", { class: "card readout", "aria-label": "At this place" },
       el("dl", { class: "numbers" }, ...value("s", "s"), ...value("C", "C"), ...value("count", "features in use"),
-        ...value("cv", "cross-validated " + data.measure), ...value("oof", "out-of-fold wrong"), ...value("b", "intercept")),
+        ...some("cv", "cv", "cross-validated " + data.measure), ...some("oof", "oof", "out-of-fold wrong"), ...value("b", "intercept")),
       el("h4", {}, "Last change"), this.happened, el("h4", {}, "Next change"), this.happens,
       el("h4", {}, "Certificate here"), this.proof);
   }
@@ -289,6 +291,8 @@ class Explorer {
     this.linesFrame = frame;
     this.largest = largest;
     if (this.wide) this.#labels(frame, largest);
+    this.legend.hidden = this.wide;
+    this.legend.replaceChildren(...largest.map((j, rank) => el("li", { class: "c" + rank }, shortened(featureName(j), 40))));
     this.bright = frame.add("path", { class: "bright" });
     this.cursor = frame.add("line", { class: "cursor", y1: frame.top, y2: frame.bottom });
     this.dots = frame.add("g", {});
@@ -331,7 +335,7 @@ class Explorer {
       frame.add("path", { class: "curve", d: lineThrough(places.map((k) => [x(cv.s[k]), frame.y(cv.error[k])])) });
     } else frame.domain(0, 1, 0, 1);
     frame.xAxis(this.#axisTicks(frame.right - frame.left), null);
-    frame.add("text", { class: "axis", x: frame.right + 8, y: frame.bottom + 16 }, "s");
+    frame.add("text", { class: "axis", x: frame.right + (this.wide ? 24 : 6), y: frame.bottom + 16 }, "s");
     const at = picks.map(([, s]) => x(s));
     spread(at.map((place, k) => place + k * 1e-6), 62, frame.left + 20, frame.right - 20).forEach((label, k) => {
       const kind = picks[k][0] === chosen ? " chosen" : "";
@@ -450,8 +454,8 @@ class Explorer {
     out.C.textContent = price;
     out.count.textContent = count + " of " + data.p;
     out.b.textContent = num(place.intercept, 6);
-    out.cv.textContent = cv ? percent(cv.error) + (cv.se !== null ? " ± " + percent(cv.se) : "") : "not in this file";
-    out.oof.textContent = judged ? `${judged.wrong} of ${judged.n}` : "not in this file";
+    if (out.cv) out.cv.textContent = cv ? percent(cv.error) + (cv.se !== null ? " ± " + percent(cv.se) : "") : "–";
+    if (out.oof) out.oof.textContent = judged ? `${judged.wrong} of ${judged.n}` : "–";
     this.inputs.s.value = num(s, 6).replace("−", "-");
     this.inputs.C.value = Number.isFinite(place.C) ? num(place.C, 6).replace("−", "-") : "∞";
     this.inputs.count.value = String(count);

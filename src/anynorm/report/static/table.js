@@ -41,7 +41,7 @@ class DataTable {
       return el("th", { scope: "col", class: column.text ? "text" : "number" }, button);
     });
     this.body = el("tbody", {});
-    this.table = el("table", { class: "data" }, el("caption", {}, caption),
+    this.table = el("table", { class: columns.length < 4 ? "data narrow" : "data" }, el("caption", {}, caption),
       el("thead", {}, el("tr", {}, ...this.heads)), this.body);
     this.status = el("span", { class: "muted", role: "status" });
     this.back = el("button", { type: "button", class: "button", onclick: () => this.turn(-1) }, "Previous");
@@ -74,16 +74,35 @@ class DataTable {
       if (test(i) && (!this.query || name(i).toLowerCase().includes(this.query))) rows.push(i);
     }
     const { column, down } = this.sort;
-    const { value, size, text } = columns[column];
-    const keys = new Map(rows.map((i) => [i, (size || value)(i)]));
+    const keys = this.#keys(columns[column], rows);
     const sign = down ? -1 : 1;
-    const missing = (key) => key === null || Number.isNaN(key);
-    const compare = text ? (a, b) => sign * a.localeCompare(b, undefined, { numeric: true }) : (a, b) => sign * (a - b);
     return rows.sort((a, b) => {
-      const [x, y] = [keys.get(a), keys.get(b)];
-      if (missing(x) || missing(y)) return missing(x) - missing(y) || a - b;
-      return compare(x, y) || a - b;
+      const [x, y] = [keys[a], keys[b]];
+      if (x !== x || y !== y) return (x !== x) - (y !== y) || a - b; // NaN: what is missing comes last
+      return sign * (x - y) || a - b;
     });
+  }
+
+  // What to sort by, as numbers; for text its rank, which is found once.
+  #keys(column, rows) {
+    const { count } = this.options;
+    if (column.text) {
+      if (!column.ranks) {
+        const collator = new Intl.Collator(undefined, { numeric: true });
+        const texts = Array.from({ length: count }, (_, i) => column.value(i));
+        const order = texts.map((_, i) => i).sort((a, b) => collator.compare(texts[a], texts[b]) || a - b);
+        column.ranks = new Float64Array(count);
+        order.forEach((i, rank) => { column.ranks[i] = rank; });
+      }
+      return column.ranks;
+    }
+    const keys = new Float64Array(count);
+    const size = column.size || column.value;
+    for (const i of rows) {
+      const key = size(i);
+      keys[i] = key === null ? NaN : key;
+    }
+    return keys;
   }
 
   update() {
