@@ -99,7 +99,7 @@ def test_many_values_are_compiled_and_the_same(dtype, error, gamma, monkeypatch)
     narrow = X.astype(dtype)
     sums = Gram.rbf(narrow, gamma).sums(slice(None), dtype)
     plain = sums(narrow, BETA)
-    monkeypatch.setattr(kernel_sums, "_WORTH_COMPILED", 0)
+    monkeypatch.setattr(kernel_sums, "WORTH_COMPILED", 0)
     monkeypatch.setattr(kernel_sums, "rbf_of_products", None)
     compiled = sums(narrow, BETA)
     exact = rbf_kernel(narrow.astype(np.float64), gamma=gamma) @ BETA
@@ -111,7 +111,7 @@ def test_many_values_are_compiled_and_the_same(dtype, error, gamma, monkeypatch)
 @pytest.mark.parametrize("worth", [0, np.inf])
 @pytest.mark.parametrize("gamma", [1e20, 1e300])
 def test_equal_rows_have_the_kernel_1_however_large_gamma(gamma, worth, p, monkeypatch):
-    monkeypatch.setattr(kernel_sums, "_WORTH_COMPILED", worth)
+    monkeypatch.setattr(kernel_sums, "WORTH_COMPILED", worth)
     once = np.random.default_rng(1).normal(size=(50, p)) + 3.0
     gram = Gram.rbf(np.vstack([once, once]), gamma)
     twins = np.kron(np.ones((2, 2)), np.eye(50))
@@ -121,7 +121,7 @@ def test_equal_rows_have_the_kernel_1_however_large_gamma(gamma, worth, p, monke
 
 
 def test_lengths_beyond_float32_are_seen_in_the_sums(monkeypatch):
-    monkeypatch.setattr(kernel_sums, "_WORTH_COMPILED", 0)
+    monkeypatch.setattr(kernel_sums, "WORTH_COMPILED", 0)
     huge = np.full((1, 4), 1e30, dtype=np.float32)
     sums = Gram.rbf(X.astype(np.float32), 0.3).sums(slice(None), np.float32)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -133,7 +133,9 @@ def _for_inequalities(slack: Norm | SquaredL2, t: Array, y: Array) -> Interval:
             return float(low), float(high)
         return _order_statistic(t, w, float(w[y > 0].sum()))
     if isinstance(slack, SquaredL2 | L2):
-        point = _squared_hinge(t, y, w)
+        # Rows that cost nothing anywhere between the two ends need no sorting.
+        near = np.flatnonzero(np.where(y > 0, t > lowest, t < highest))
+        point = _squared_hinge(t[near], y[near], w[near])
         return point, point
     if isinstance(slack, LInf):
         return (highest + lowest) / 2, (highest + lowest) / 2

@@ -20,8 +20,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from anynorm.design import rmatvec, row_norms_squared
+from anynorm.design import matvec, rmatvec, row_norms_squared
 from anynorm.kernel_sums import (
+    WORTH_COMPILED,
     DenseSums,
     KernelSums,
     poly_of_products,
@@ -167,15 +168,22 @@ class Gram:
         ]
         return np.concatenate(parts) if parts else np.empty(0)
 
-    def matvec(self, beta: ArrayLike, rows: Any = slice(None)) -> Array:
-        """Return ``(K @ beta)[rows]``, only through the columns where beta is not zero."""
+    def matvec(self, beta: ArrayLike, rows: Any = slice(None), *, compiled: bool = False) -> Array:
+        """Return ``(K @ beta)[rows]``, only through the columns where beta is not zero.
+
+        `compiled` is for those who have loaded Numba anyway: few values are then not worth less.
+        """
         beta = np.asarray(beta, dtype=np.float64)
         points = _take(self.parameters.get("K", self._points), rows)
-        out = np.zeros(points.shape[0])
         used = np.flatnonzero(beta)
+        if self.name == "linear":
+            w = rmatvec(_take(self._points, used), beta[used])
+            return _finite(matvec(points, w))
+        out = np.zeros(points.shape[0])
+        n_values = WORTH_COMPILED if compiled else len(out) * len(used)
         for start in range(0, len(used), _COLUMNS):
             part = used[start : start + _COLUMNS]
-            out += self.sums(part)(points, beta[part], n_values=len(out) * len(used))
+            out += self.sums(part)(points, beta[part], n_values=n_values)
         return _finite(out)
 
     def sums(self, cols: Any, dtype: DTypeLike = np.float64) -> KernelSums:

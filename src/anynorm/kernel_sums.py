@@ -26,7 +26,7 @@ _CACHED_BYTES = 1 << 18  # of kernel values between their product and their sum
 _CACHED_COLUMNS = 256
 _BLOCK_ENTRIES = 1 << 20  # of kernel values that a function of two sets of rows gives at once
 _ROWS_PER_TASK = 1024
-_WORTH_COMPILED = 1 << 24  # kernel values from which Numba's own start is paid back
+WORTH_COMPILED = 1 << 24  # kernel values from which Numba's own start is paid back
 
 
 class KernelSums:
@@ -137,7 +137,7 @@ class DenseSums(KernelSums):
 
     def _adder(self, n_values: int) -> Callable[[Any, Block, Array], None]:
         finish: Callable[..., Any] = rbf_of_products
-        if n_values >= _WORTH_COMPILED and self.name == "rbf":
+        if n_values >= WORTH_COMPILED and self.name == "rbf":
             finish = _compiled(self.dtype)
         return partial(self._add_dense, finish=finish)
 

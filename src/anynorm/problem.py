@@ -131,7 +131,10 @@ class Problem:
         """
         weights = None if self.sample_weight is None else self.sample_weight[rows]
         points = {"X": self.X[rows]} if self.gram is None else {"gram": self.gram.part(rows)}
-        return replace(self, y=self.y[rows], sample_weight=weights, **points)
+        loss, slack = self.loss, self.loss.slack
+        if isinstance(slack, Weighted):
+            loss = replace(loss, slack=slack.for_rows(rows))
+        return replace(self, y=self.y[rows], loss=loss, sample_weight=weights, **points)
 
     @property
     def n_rows(self) -> int:

@@ -69,15 +69,15 @@ _SORTED_BIAS = (L1, L2, LInf, SquaredL2)
 
 
 class Ball(NamedTuple):
-    """Where the scores of the optimum are: ``|f*_i - centre_i| <= radius * length_i + error``.
+    """Where the scores of the optimum are: ``|f*_i - centre_i| <= radius * length_i + error_i``.
 
-    The error is that of centres which were computed in less than float64.
+    The errors are those of centres which were computed in less than float64.
     """
 
     centre: Array
     lengths: Array
     radius: float
-    error: float = 0.0
+    error: Array | float = 0.0
 
     def reach(self) -> Array:
         """How far the scores may be from the centre, rounding included."""

@@ -141,7 +141,7 @@ class Weighted(Parameterised):
         w = checked_weights(w)
         return type(self)(**{**self.get_params(), "weights": w if self._w is None else w * self._w})
 
-    def for_rows(self, kept: NDArray[np.bool_]) -> Self:
+    def for_rows(self, kept: NDArray[np.bool_] | NDArray[np.intp]) -> Self:
         """Return the norm with the weights of the rows kept only."""
         if self._w is None:
             return self

@@ -15,12 +15,22 @@ from anynorm.solvers.kernel.rows import KernelRows
 Array = NDArray[np.float64]
 
 _CLOSE = 0.02  # to 1: margins that the choice of the bias may still move
-_SAFETY = 10.0  # times the likely error of a row's entries
+_SAFETY = 10.0  # times the error that is seen
+_PROBES = 256  # rows whose error is looked at
 
 
-def score_error(rows: KernelRows, beta: Array) -> float:
-    """How far K beta by the rows may be from K beta."""
-    return _SAFETY * rows.entry_error * float(np.abs(beta).sum())
+def score_error(rows: KernelRows, beta: Array, scores: Array) -> Array:
+    """How far scores may be from K beta: many times what they are on some rows.
+
+    Errors are in proportion to the length of a row, the root of K_ii.
+    """
+    gram = rows.gram
+    lengths = np.sqrt(np.maximum(gram.diagonal(), 0.0))
+    probes = np.unique(np.linspace(0, gram.n - 1, min(_PROBES, gram.n)).astype(np.intp))
+    seen = np.abs(scores[probes] - rows.exact_scores(beta, probes))
+    longer = lengths[probes] > 0
+    relative = float((seen[longer] / lengths[probes[longer]]).max(initial=0.0))
+    return _SAFETY * relative * lengths
 
 
 def rows_that_matter(
@@ -29,5 +39,5 @@ def rows_that_matter(
     """Rows with a dual, and those that are not safely beyond margin 1 (all, for equalities)."""
     if problem.loss.signed:
         return np.ones(problem.n_rows, dtype=bool)
-    least = 1.0 + _CLOSE + score_error(rows, beta)
+    least = 1.0 + _CLOSE + score_error(rows, beta, scores)
     return np.asarray((problem.y * (scores + intercept) < least) | (beta != 0))

@@ -26,7 +26,7 @@ Rows = NDArray[np.float32]
 
 ROUNDING = 6e-8  # of float32
 _SMALLEST = 1e-30
-_ACCURATE = 1e-4  # relative error of an entry that products may have
+ACCURATE = 1e-4  # relative error of an entry that products may have
 _COLUMNS = 2048  # of a block: product and function stay in the cache
 _DENSE_ENTRIES = 1 << 24  # a few sparse rows are made dense up to this size
 
@@ -59,8 +59,8 @@ class RowMaker:
         self.dtype: Any = np.float32 if fits else np.float64
         self.error, self.own_bytes = (ROUNDING * size if fits else 0.0), 0
         self._products: Callable[[Index, Any, Index], None] | None = None
-        relative = _product_error(gram)
-        if fits and relative <= _ACCURATE:
+        relative = product_error(gram)
+        if fits and relative <= ACCURATE:
             self.error = relative * size
             self._points, self._swap = _extended(gram)
             self._products = self._sparse if sp.issparse(self._points) else self._dense
@@ -105,7 +105,7 @@ def _power(values: Rows, degree: float) -> Rows:
     return out
 
 
-def _product_error(gram: Gram) -> float:
+def product_error(gram: Gram) -> float:
     """The relative error of entries that come from float32 products; inf where there are none."""
     if gram.name in ("precomputed", "callable"):
         return np.inf

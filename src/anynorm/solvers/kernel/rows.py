@@ -178,4 +178,4 @@ class KernelRows:
 
     def exact_scores(self, beta: Array, rows: Index | slice = slice(None)) -> Array:
         """Return ``(K @ beta)[rows]`` in float64, from the kernel itself."""
-        return self.gram.matvec(beta, rows)
+        return self.gram.matvec(beta, rows, compiled=True)

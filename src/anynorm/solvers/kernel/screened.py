@@ -3,15 +3,15 @@
 A problem with inequality constraints does not change when rows that are no support vectors are
 left out, and duals of some rows, with zeros for the others, are duals of all.  So:
 
-1. solve for some of the rows: a part of the data at first, then those of the smallest margins;
-2. the scores of all rows that are left give the gap of the whole problem, and its safe ball
-   (`anynorm.screening`);
-3. rows that certainly are no support vectors are dropped for good: no score of theirs is computed
-   again before the certificate of the whole problem at the end;
-4. stop when the gap of the whole problem is small enough.
+1. solve for a part of the data, and look at the scores of all rows once;
+2. the rows of small margins are the near ones: solve for some of these after others, looking at
+   near rows alone, until the problem of the near rows is solved;
+3. look at all rows again: their scores give the gap of the whole problem.  Stop where it is small
+   enough.  Otherwise rows that certainly are no support vectors (`anynorm.screening`) are dropped
+   for good, and 2. goes on with the near ones of those that are left.
 
-It pays where support vectors are few: the kernel is evaluated between them and all rows a few
-times, where block SMO alone loads whole rows for all that ever looked like one.
+It pays where support vectors are few: the kernel is evaluated between them and all rows two or
+three times, where block SMO alone loads whole rows for all that ever looked like one.
 """
 
 from __future__ import annotations
@@ -20,15 +20,18 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from anynorm.bias import optimal_bias
 from anynorm.certificate import relative_gap
+from anynorm.kernel_sums import WORTH_COMPILED, ranges
 from anynorm.norms import L1, SquaredL2
 from anynorm.problem import Problem
 from anynorm.screening import safe_ball, screened_rows
 from anynorm.solution import Progress, Status
 from anynorm.solvers.kernel.near_rows import rows_that_matter, score_error
+from anynorm.solvers.kernel.row_makers import ACCURATE, product_error
 from anynorm.solvers.kernel.rows import KernelRows
 from anynorm.solvers.kernel.smo import BoxResult
 
@@ -36,27 +39,35 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 SolvePart = Callable[..., BoxResult]
 
-_FEWEST = 10_000  # rows of a problem that is worth it
-_SHARE = 0.1  # of the rows: the first part
+_FEWEST = 25_000  # rows of a problem that is worth it
+_FEWEST_LINEAR = 10_000  # the same where scores are products with a weight vector
+_SHARE = 0.05  # of the rows: the first part
+_FEWEST_FIRST = 1000  # rows of it
+_NEAR = 0.2  # of the rows: those looked at until their problem is solved
 _MOST_SUPPORT = 0.2  # of the part: where there are more support vectors, it does not pay
 _ROOM = 3  # rows to solve for, for each support vector
+_MOST_WORK = 0.15  # of the rows: what is solved for at once, unless support vectors need more
+_TAKEN = 4096  # rows taken out of X at once
 _FIRST_TOL = 1e-2
 _FORCING = 0.1
-_ROUNDS = 20
+_NEARLY = 0.7  # of tol: the gap of the near rows at which all are looked at
+_ROUNDS = 40
 _WORTH_EXACT = 0.05  # the gap from which scores in float64, and screening, are worth their cost
-_WORTH_DROPPING = 0.2  # of the rows that are left
-_FEW_LEFT = 0.3  # of all rows: then scores come in float64, and of the rows left alone
 
 
 def pays(problem: Problem) -> bool:
-    """Whether rows may be left out: inequality constraints, no budget, and many rows."""
-    slack = problem.loss.slack
+    """Whether rows may be left out: inequality constraints, no budget, and many rows.
+
+    Weights of the slack norm itself are not looked at row by row here.
+    """
+    slack, gram = problem.loss.slack, problem.gram
     return (
-        problem.n_rows >= _FEWEST
+        gram is not None
+        and gram.psd is True
+        and problem.n_rows >= (_FEWEST_LINEAR if gram.name == "linear" else _FEWEST)
         and isinstance(slack, L1 | SquaredL2)
+        and slack.weights is None
         and not problem.loss.signed
-        and problem.gram is not None
-        and problem.gram.psd is True
     )
 
 
@@ -84,53 +95,77 @@ class ScreenedSearch:
     ) -> None:
         self.problem, self.rows, self.solve_part = problem, rows, solve_part
         self.progress, self.began = progress, time.monotonic()
+        n = problem.n_rows
         self.left: Index = np.flatnonzero(problem.row_weights() > 0)
-        self.beta, self.scored = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
-        self.scores = np.zeros(problem.n_rows)  # K beta for the beta in `scored`
-        self.n_iter, self.gap, self.zero_primal = 0, np.inf, problem.zero_primal()
+        self.near, self.outer = self.left, self.left[:0]
+        self.beta, self.scores = np.zeros(n), np.zeros(n)
+        self.exact = np.zeros(n, dtype=bool)  # scores that are float64
+        self.bias, self.n_iter, self.zero_primal = 0.0, 0, problem.zero_primal()
+        self.gap = self.gap_of_near = np.inf
 
     def run(self, tol: float, max_iter: int, deadline: float | None) -> BoxResult | None:
         """Solve to the gap `tol`; None where it does not pay, with what was found in `beta`."""
-        work, goal = self._first(), max(_FIRST_TOL, tol)
-        least = len(work) // 2
+        work, goal = self._first(), max(_FIRST_TOL, 0.5 * tol)
+        least, settled = len(work) // 2, False
         for k in range(_ROUNDS):
-            bias = self._solve(work, max(goal, 0.5 * tol), max_iter, deadline)
-            n_support = int(np.count_nonzero(self.beta))
-            if k == 0 and n_support > _MOST_SUPPORT * len(work):
+            self._solve(work, goal, max_iter, deadline)
+            if k == 0 and np.count_nonzero(self.beta) > _MOST_SUPPORT * len(work):
                 return None
-            margins, bias = self._look(bias)
             late = deadline is not None and time.monotonic() >= deadline
-            if self.gap <= tol or late or self.n_iter >= max_iter:
-                stopped = Status.TIME_LIMIT if late else Status.MAX_ITER
-                stopped = Status.OPTIMAL if self.gap <= tol else stopped
-                self._catch_up()
-                exact = np.zeros(self.problem.n_rows, dtype=bool)  # `certified` sees to it
-                return BoxResult(
-                    self.beta, self.scores, exact, bias, self.n_iter, self.gap, stopped
-                )
-            outside = self.left[margins < 1.0]
-            settled = np.isin(outside, work, assume_unique=True).all()
-            goal = 0.0 if settled else _FORCING * self.gap
-            work = self._nearest(margins, max(_ROOM * n_support, least))
+            over = late or self.n_iter >= max_iter
+            if over or not self._goes_on_near(tol, settled):
+                self._look_at_all(tol)
+                if over or self.gap <= tol:
+                    stopped = Status.TIME_LIMIT if late else Status.MAX_ITER
+                    stopped = Status.OPTIMAL if self.gap <= tol else stopped
+                    return BoxResult(
+                        self.beta, self.scores, self.exact, self.bias, self.n_iter, self.gap,
+                        stopped,
+                    )  # fmt: skip
+                self._narrow()
+            work, settled = self._next_work(work, least)
+            goal = max(0.0 if settled else _FORCING * self.gap_of_near, 0.5 * tol)
         return None
 
     def _first(self) -> Index:
         """A part of both classes, spread over the data."""
+        share = max(_SHARE, _FEWEST_FIRST / len(self.left))
         chosen = [
-            rows[np.linspace(0, len(rows) - 1, max(1, int(_SHARE * len(rows)))).astype(np.intp)]
+            rows[np.linspace(0, len(rows) - 1, max(1, int(share * len(rows)))).astype(np.intp)]
             for sign in (1.0, -1.0)
             if len(rows := self.left[self.problem.y[self.left] == sign])
         ]
         return np.sort(np.concatenate(chosen))
 
-    def _nearest(self, margins: Array, count: int) -> Index:
+    def _margins(self, index: Index) -> Array:
+        return np.asarray(self.problem.y[index] * (self.scores[index] + self.bias))
+
+    def _narrow(self) -> None:
+        """The near rows: those of the smallest margins of all that are left."""
+        count = min(int(_NEAR * self.problem.n_rows), len(self.left))
+        self.near = self._nearest(self.left, count)
+        margins = self._margins(self.near)
+        first = np.isinf(self.gap_of_near)
+        self.outer = self.near[(margins > np.median(margins)) & first]
+        self.gap_of_near = self.gap
+
+    def _next_work(self, work: Index, least: int) -> tuple[Index, bool]:
+        """The rows to solve for, and whether these were all that matter the last time."""
+        margins = self._margins(self.near)
+        outside = self.near[margins < 1.0]
+        settled = bool(np.isin(outside, work, assume_unique=True).all())
+        room = max(_ROOM * int(np.count_nonzero(self.beta)), least)
+        most = int(_MOST_WORK * self.problem.n_rows)
+        return self._nearest(self.near, max(room, min(len(outside), most))), settled
+
+    def _nearest(self, among: Index, count: int) -> Index:
         """The support vectors, and as many rows of the smallest margins as there is room for."""
-        count = min(max(count, 1), len(self.left))
-        nearest = self.left[np.argpartition(margins, count - 1)[:count]]
+        count = min(max(count, 1), len(among))
+        nearest = among[np.argpartition(self._margins(among), count - 1)[:count]]
         return np.union1d(nearest, np.flatnonzero(self.beta))
 
-    def _solve(self, work: Index, tol: float, max_iter: int, deadline: float | None) -> float:
-        """Beta from the problem of some rows, whose bias is returned."""
+    def _solve(self, work: Index, tol: float, max_iter: int, deadline: float | None) -> None:
+        """Beta and the bias from the problem of some rows."""
         part = self.problem.part(work)
         assert part.gram is not None
         rows = KernelRows(part.gram, len(work) * min(self.rows.block_rows, len(work)) * 4)
@@ -144,63 +179,76 @@ class ScreenedSearch:
         )
         self.beta = np.zeros(self.problem.n_rows)
         self.beta[work] = found.beta
+        self.bias = found.intercept
+        self.exact[:] = False
         self.n_iter += found.n_iter
-        return found.intercept
 
-    def _look(self, bias: float) -> tuple[Array, float]:
-        """The gap of the whole problem, the margins of the rows that are left, and the bias."""
-        p, a = self.problem, self.problem.y * self.beta
-        few = len(self.left) < _FEW_LEFT * p.n_rows
-        if few:
-            self.scores[self.left] = self.rows.exact_scores(self.beta, self.left)
-        else:
-            self._score()
-            self._measure(a, bias)
-        if few or self.gap <= _WORTH_EXACT:
-            error = 0.0 if few else score_error(self.rows, self.beta)
-            near = rows_that_matter(p, self.rows, self.beta, self.scores, bias)
-            if not few:
-                self.scores[near] = self.rows.exact_scores(self.beta, np.flatnonzero(near))
-            weights = None if p.sample_weight is None else p.sample_weight[near]
-            bias = optimal_bias(p.loss, self.scores[near], p.y[near], p.C, weights)
-            self._measure(a, bias)
-            self._drop(a, bias, error)
+    def _goes_on_near(self, tol: float, solved: bool) -> bool:
+        """Whether to go on with the near rows alone, which are looked at.
+
+        Not where their problem is solved.  And not where a support vector is in their outer half
+        the first time that it is all but solved: there may be others beyond.
+        """
+        if np.isinf(self.gap_of_near):
+            return False
+        self.scores[self.near] = self._scores(self.near)
+        self.gap_of_near = self._values(self.near)[2]
+        if solved and (self._margins(self.near)[self.beta[self.near] == 0] >= 1.0).all():
+            return False
+        strayed = self.gap_of_near < _WORTH_EXACT and bool(self.beta[self.outer].any())
+        return self.gap_of_near > _NEARLY * tol and not strayed
+
+    def _values(self, among: Index | slice) -> tuple[float, float, float]:
+        """Primal and dual value and gap of the problem of some rows, at its best bias."""
+        p = self.problem
+        weights = None if p.sample_weight is None else p.sample_weight[among]
+        scores, y, beta = self.scores[among], p.y[among], self.beta[among]
+        self.bias = optimal_bias(p.loss, scores, y, p.C, weights)
+        square = float(beta @ scores)
+        primal = 0.5 * square + p.loss.value(1.0 - y * (scores + self.bias), p.C, weights)
+        dual = p.loss.dual_gain(y * beta, p.C, weights) - 0.5 * square
+        return primal, dual, relative_gap(primal, dual, self.zero_primal)
+
+    def _look_at_all(self, tol: float) -> None:
+        """The gap of the whole problem, and what it proves."""
+        p, everything = self.problem, slice(None)
+        self.scores = self._scores(everything)
+        primal, dual, self.gap = self._values(everything)
+        if self.gap < _WORTH_EXACT:
+            self.exact = rows_that_matter(p, self.rows, self.beta, self.scores, self.bias)
+            index = np.flatnonzero(self.exact)
+            self.scores[index] = self.rows.exact_scores(self.beta, index)
+            primal, dual, self.gap = self._values(everything)
+            if self.gap > tol:
+                self._drop()
         if self.progress is not None:
             seconds = time.monotonic() - self.began
-            self.progress(Progress(self.n_iter, self.primal, self.dual, self.gap, seconds))
-        return (p.y * (self.scores + bias))[self.left], bias
+            self.progress(Progress(self.n_iter, primal, dual, self.gap, seconds))
 
-    def _measure(self, a: Array, bias: float) -> None:
-        """The values of the whole problem and their gap."""
-        p = self.problem
-        self.primal = p.objective(a, bias, scores=self.scores)
-        self.dual = p.loss.dual_gain(a, p.C, p.sample_weight) - 0.5 * p.curvature(a, self.scores)
-        self.gap = relative_gap(self.primal, self.dual, self.zero_primal)
+    def _drop(self) -> None:
+        """Leave out the rows that certainly are no support vectors."""
+        p, a = self.problem, self.problem.y * self.beta
+        ball = safe_ball(p, a, self.bias, a, scores=self.scores)
+        ball = ball._replace(error=score_error(self.rows, self.beta, self.scores))
+        found = screened_rows(p, ball, self.gap)
+        kept = ~found.zero_rows | (a != 0)
+        self.left = self.left[kept[self.left]]
 
-    def _drop(self, a: Array, bias: float, error: float) -> None:
-        """Leave out the rows that certainly are no support vectors, where these may be many."""
-        p = self.problem
-        ball = safe_ball(p, a, bias, a, scores=self.scores)._replace(error=error)
-        away = p.y * (ball.centre + bias) - ball.reach() > 1.0
-        if np.count_nonzero(away[self.left]) >= _WORTH_DROPPING * len(self.left):
-            found = screened_rows(p, ball, self.gap)
-            kept = ~found.zero_rows | (a != 0)
-            self.left = self.left[kept[self.left]]
-
-    def _score(self) -> None:
-        """K beta by the rows at hand, for what has changed since it was computed last."""
-        self.scores += self._since_scored()
-        self.scored = self.beta.copy()
-
-    def _since_scored(self) -> Array:
-        """What K beta has changed since it was computed last, by the rows at hand."""
-        change, image = self.beta - self.scored, np.zeros(self.problem.n_rows)
-        moved = np.flatnonzero(change)
-        self.rows.add_any(image, moved, change[moved])
-        return image
-
-    def _catch_up(self) -> None:
-        """The scores of the rows that were dropped, by the rows at hand."""
-        dropped = np.ones(self.problem.n_rows, dtype=bool)
-        dropped[self.left] = False
-        self.scores[dropped] += self._since_scored()[dropped]
+    def _scores(self, index: Index | slice) -> Array:
+        """K beta for some rows, in float32 where that serves."""
+        gram, used = self.rows.gram, np.flatnonzero(self.beta)
+        if gram.name == "linear":
+            return self.rows.exact_scores(self.beta)[index]
+        if sp.issparse(gram.X):
+            image = np.zeros(gram.n)
+            self.rows.add_any(image, used, self.beta[used])
+            return image[index]
+        assert gram.X is not None
+        sums = gram.sums(used, np.float32 if product_error(gram) <= ACCURATE else np.float64)
+        if isinstance(index, slice):
+            return sums(gram.X[index], self.beta[used], n_values=WORTH_COMPILED)
+        parts = [
+            sums(gram.X[index[part]], self.beta[used], n_values=WORTH_COMPILED)
+            for part in ranges(len(index), _TAKEN)
+        ]
+        return np.concatenate(parts)
