@@ -62,7 +62,7 @@ ROWS = (
         ("LeastSquaresSVC()", "least-squares"),
     ),
     (
-        ("log(1 + exp(-margin))", "logistic"),
+        ("logistic", "log(1 + exp(-margin))"),
         ('LinearSVC(loss="logistic")', "start"),
         ('ReweightedSVC(loss="logistic")', "walk"),
         ('SparseSVC(loss="logistic")', "sparse"),
@@ -76,6 +76,7 @@ _STYLE = """
   @media (prefers-color-scheme: dark) {
     svg.grid { --ink: #e6e6e6; --soft: #a3a8ae; --cell: #22262d; --edge: #444c58; --link: #8ab4f8; }
   }
+  svg.grid a { text-decoration: none; }
   svg.grid text { font-family: system-ui, "Segoe UI", sans-serif; text-anchor: middle; }
   svg.grid .name { fill: var(--color-foreground-primary, var(--ink)); font-size: 13px; }
   svg.grid .name { font-weight: 600; }

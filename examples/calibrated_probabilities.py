@@ -9,9 +9,10 @@ CalibratedClassifierCV learns the map from scores to probabilities on rows that 
 which works for any classifier with a decision function.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import expit
-from sklearn.calibration import CalibratedClassifierCV
+from sklearn.calibration import CalibratedClassifierCV, calibration_curve
 from sklearn.metrics import brier_score_loss, log_loss
 
 from anynorm import SVC, LeastNormSVC
@@ -50,5 +51,26 @@ def show(results):
         print(f"{name:<38} {brier:>7.4f} {loss:>9.4f} {distance:>7.4f}")
 
 
+def draw(n=600):
+    """How often the class comes, among rows to which a probability was given."""
+    X, y, _ = overlapping(n, seed=0)
+    test, truth, _ = overlapping(5000, seed=1)
+    model = SVC(C=1.0).fit(X, y)
+    calibrated = CalibratedClassifierCV(SVC(C=1.0), cv=5).fit(X, y)
+    guesses = {
+        "logistic of the score": expit(model.decision_function(test)),
+        "calibrated": calibrated.predict_proba(test)[:, 1],
+    }
+    _, ax = plt.subplots()
+    for name, guess in guesses.items():
+        share, mean = calibration_curve(truth, guess, n_bins=10)
+        ax.plot(mean, share, marker="o", label=name)
+    ax.plot([0, 1], [0, 1], color="0.6", linestyle="--", label="as it should be")
+    ax.set(xlabel="probability given", ylabel="share of the class", aspect="equal")
+    ax.legend()
+
+
 if __name__ == "__main__":
     show(compare())
+    draw()
+    plt.show()

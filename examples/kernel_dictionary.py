@@ -9,6 +9,7 @@ prediction costs a handful of kernel values, where a kernel SVM has a support ve
 that is not clearly on its side.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -48,5 +49,23 @@ def show(results):
         print(f"{name:<34} {error:>10.3f} {count:>10}")
 
 
+def draw(n_samples=200):
+    """The boundary of the model with a kernel dictionary, and the rows whose kernels it uses."""
+    X, y = make_skin(n_samples, random_state=0)
+    dictionary = KernelDictionary(gamma=0.5, n_components=None)
+    model = make_pipeline(dictionary, SparseSVC(C=1.0)).fit(X, y)
+    used = X[model[0].component_indices_[model[-1].coef_[0] != 0]]
+    ticks = np.linspace(-4, 4, 100)
+    grid = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
+    scores = model.decision_function(grid).reshape(100, 100)
+    _, ax = plt.subplots()
+    ax.contour(ticks, ticks, scores, levels=[0], colors="0.3")
+    ax.scatter(*X.T, c=y, cmap="coolwarm", s=12)
+    ax.scatter(*used.T, facecolors="none", edgecolors="k", s=90)
+    ax.set(title=f"boundary, and the {len(used)} rows in use of {n_samples}", aspect="equal")
+
+
 if __name__ == "__main__":
     show(compare())
+    draw()
+    plt.show()

@@ -11,6 +11,7 @@ shows how the error of plain solvers grows with the length of that translation.
 
 import warnings
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, lars_path
@@ -101,5 +102,18 @@ def show(values, table):
         print(f"  {n:>5} {length:>10.1f} {lost:>7.1f} {lars:>9.1e} {descent:>9.1e}")
 
 
+def draw(table):
+    """The errors of the Lasso solvers by the length of the translation."""
+    length, _, lars, descent = np.transpose(list(table.values()))
+    _, ax = plt.subplots()
+    for name, errors in (("LARS", lars), ("coordinate descent", descent)):
+        ax.loglog(length, np.maximum(errors, 1e-17), marker="o", label=name)
+    ax.set(xlabel="length of the translation", ylabel="relative error of the SVM's value")
+    ax.legend()
+
+
 if __name__ == "__main__":
-    show(lasso_by_svm(), digits())
+    table = digits()
+    show(lasso_by_svm(), table)
+    draw(table)
+    plt.show()

@@ -2,7 +2,7 @@
 What a norm of the slacks does
 ==============================
 
-The same data, the same kernel, and four costs of the slacks.  A few labels are wrong; the norm
+The same data, the same kernel, and six costs of the slacks.  A few labels are wrong; the norm
 decides how much weight they can have.
 """
 
