@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from anynorm.estimators.sparse_svc import SparseSVC
     from anynorm.estimators.sparse_svc_cv import SparseSVCCV
     from anynorm.estimators.svc import SVC
+    from anynorm.export import to_onnx
     from anynorm.path import PathInterrupted, SolutionPath
     from anynorm.persistence import ModelFileError, load_metadata, load_model, save_model
     from anynorm.solvers.simplex.kernel_lasso import kernel_lasso
@@ -70,6 +71,7 @@ __all__ = [
     "screening",
     "sparse_svm_path",
     "sublinear_svm",
+    "to_onnx",
 ]
 
 _SUBMODULES = frozenset({"datasets", "losses", "norms", "plotting", "reductions", "screening"})
@@ -97,6 +99,7 @@ _HOME = {
     "save_model": "anynorm.persistence",
     "sparse_svm_path": "anynorm.estimators.sparse_path",
     "sublinear_svm": "anynorm.solvers.simplex.sublinear",
+    "to_onnx": "anynorm.export",
 }
 
 

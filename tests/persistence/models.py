@@ -16,11 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
 
 import anynorm
 from anynorm import norms
+from anynorm.tables import Preparation
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(36, 6)) + 1.0
@@ -155,6 +156,12 @@ def _others() -> dict[str, Callable[[], Made]]:
         ),
         "pipeline": lambda: (
             make_pipeline(_prepared(), anynorm.SparseSVCCV(cv=splitter)).fit(FRAME, BINARY),
+            FRAME,
+        ),
+        "preparation": lambda: (
+            Pipeline([("prepare", Preparation()), ("model", anynorm.SparseSVC())]).fit(
+                FRAME, BINARY
+            ),
             FRAME,
         ),
         "scalers": lambda: (
