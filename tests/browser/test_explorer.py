@@ -133,7 +133,7 @@ def test_held_out_results_are_those_of_scikit_learn(opened, wide):
         mistaken = np.flatnonzero((scores > 0) != view.target)
         assert sorted(wrong) == sorted(content.sample_names[i] for i in mistaken)
         error = float(np.interp(s, view.cv_s, view.cv_error))
-        assert page.page.inner_text("#out-cv").startswith(f"{100 * error:.1f} %")
+        assert page.page.inner_text("#out-cv").startswith(f"{100 * error:.1f}%")
     assert page.quiet()
 
 
@@ -252,6 +252,8 @@ def test_every_class_has_a_tab_and_the_whole_is_judged_together(opened, three_cl
     matrix = confusion_matrix(truth[known], scores.argmax(axis=0)[known])
     cells = page.page.locator(".matrix.many b").all_inner_texts()
     assert [int(cell) for cell in cells] == matrix.ravel().tolist()
+    wrong = matrix.sum() - np.trace(matrix)
+    assert page.page.inner_text("#out-all") == f"{wrong} of {known.sum()}"
     assert page.quiet()
 
 

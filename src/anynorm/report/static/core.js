@@ -40,7 +40,7 @@ function num(x, digits = 4) {
 }
 
 function percent(x) {
-  return Number.isFinite(x) ? (100 * x).toFixed(1) + " %" : "–";
+  return Number.isFinite(x) ? (100 * x).toFixed(1) + "%" : "–";
 }
 
 function plural(n, one, many) {

@@ -59,12 +59,12 @@ class Evaluation {
       const sensitivity = judged.cells[1][1].length / judged.positives;
       const specificity = judged.cells[0][0].length / judged.negatives;
       const missing = this.state.target.length - judged.n;
-      this.summary.textContent = `${judged.wrong} of ${judged.n} wrong (${percent(judged.wrong / judged.n)}) · `
+      this.summary.textContent = `${judged.errors} of ${judged.n} wrong (${percent(judged.errors / judged.n)}) · `
         + `sensitivity ${percent(sensitivity)} · specificity ${percent(specificity)}`
         + (missing ? ` · ${plural(missing, "row was", "rows were")} never held out` : "");
     } else {
       this.summary.textContent = trained
-        ? `${trained.wrong} of ${trained.n} training rows wrong. There are no held-out values in this file.` : "";
+        ? `${trained.errors} of ${trained.n} training rows wrong. There are no held-out values in this file.` : "";
     }
     this.#showMembers();
   }
@@ -241,33 +241,23 @@ class Evaluation {
   }
 }
 
-// All classes of a classifier at once: the class of highest decision value.
-function showTogether(host, names, codes, columns, samples, grey) {
-  const K = names.length;
-  const counts = Array.from({ length: K }, () => new Array(K).fill(0));
-  const wrong = [];
-  let n = 0;
-  for (let i = 0; i < codes.length; i++) {
-    if (columns.some((column) => Number.isNaN(column[i]))) continue;
-    let best = 0;
-    for (let k = 1; k < K; k++) if (columns[k][i] > columns[best][i]) best = k;
-    counts[codes[i]][best] += 1;
-    n += 1;
-    if (best !== codes[i]) wrong.push(`${nameOf(samples, i)} (${names[codes[i]]} as ${names[best]})`);
-  }
+function showTogether(host, names, judged, samples) {
   const table = el("table", { class: "matrix many" },
-    el("caption", {}, (grey ? "Training rows" : "Out of fold") + ", the class of highest value"),
+    el("caption", {}, "Out of fold, the class of highest value"),
     el("thead", {}, el("tr", {}, el("td", {}),
       ...names.map((name) => el("th", { scope: "col" }, el("small", {}, "predicted "), name)))),
     el("tbody", {}, ...names.map((name, k) => el("tr", {}, el("th", { scope: "row" }, el("small", {}, "true "), name),
-      ...counts[k].map((count, guess) => {
-        const total = counts[k].reduce((sum, c) => sum + c, 0);
+      ...judged.counts[k].map((count, guess) => {
+        const total = judged.counts[k].reduce((sum, c) => sum + c, 0);
         const cell = el("td", { class: "cell " + (guess === k ? "right" : "wrong") }, el("b", {}, String(count)));
         cell.style.setProperty("--share", (total ? count / total : 0).toFixed(3));
         return cell;
       })))));
+  const { wrong, n } = judged;
+  const chips = wrong.slice(0, 60).map(([i, truth, guess]) =>
+    el("li", {}, `${nameOf(samples, i)} (${names[truth]} as ${names[guess]})`));
+  if (wrong.length > 60) chips.push(el("li", { class: "muted" }, `and ${wrong.length - 60} more`));
   host.replaceChildren(el("div", { class: "scroll" }, table),
     el("p", { class: "muted" }, `${wrong.length} of ${n} wrong (${percent(wrong.length / n)})`),
-    el("ul", { class: "chips" }, ...wrong.slice(0, 60).map((text) => el("li", {}, text)),
-      wrong.length > 60 ? el("li", { class: "muted" }, `and ${wrong.length - 60} more`) : null));
+    el("ul", { class: "chips" }, ...chips));
 }

@@ -15,6 +15,10 @@ class Explorer {
     this.index = 0;
     this.s = Math.min(this.views[0].start(), this.end);
     this.samples = data.samples || null;
+    // several classes: one curve of the whole classifier, or one for each class
+    const curves = new Set(data.classes.map((view) => JSON.stringify(view.cv)));
+    this.whole = this.views.length > 1 && curves.size === 1 && this.views[0].cv !== null;
+    this.codes = this.views.length > 2 && this.views.every((view) => view.oof) ? this.#labels() : null;
     this.hovered = null;
     this.pending = false;
     this.even = this.#crowded(this.views[0]);
@@ -31,6 +35,16 @@ class Explorer {
       this.#build();
       this.choose(0);
     }
+  }
+
+  // The rows' classes, where the views are all the classes there are.
+  #labels() {
+    return Array.from(this.views[0].target, (_, i) => this.views.findIndex((view) => view.target[i]));
+  }
+
+  // The class of highest out-of-fold value against the true one, all classes together.
+  #judgedTogether(s) {
+    return judgeTogether(this.codes, this.views.map((view) => view.oof.at(s)));
   }
 
   get view() {
@@ -139,7 +153,9 @@ class Explorer {
     this.proof = el("p", { id: "proof" });
     return el("aside", { class: "card readout", "aria-label": "At this place" },
       el("dl", { class: "numbers" }, ...value("s", "s"), ...value("C", "C"), ...value("count", "features in use"),
-        ...some("cv", "cv", "cross-validated " + data.measure), ...some("oof", "oof", "out-of-fold wrong"), ...value("b", "intercept")),
+        ...some("cv", "cv", "cross-validated " + data.measure + (this.whole ? ", all classes" : "")),
+        ...(this.codes ? value("all", "out-of-fold wrong, all classes") : []),
+        ...some("oof", "oof", "out-of-fold wrong" + (this.views.length > 1 ? ", this class or not" : "")), ...value("b", "intercept")),
       el("h4", {}, "Last change"), this.happened, el("h4", {}, "Next change"), this.happens,
       el("h4", {}, "Certificate here"), this.proof);
   }
@@ -149,7 +165,7 @@ class Explorer {
     this.ruleBody = el("tbody", {});
     return section("What the rules pick", null, el("div", { class: "scroll" }, el("table", { class: "data" },
       el("caption", {}, "Rules and what each picks"),
-      el("thead", {}, el("tr", {}, ...["Rule", "s", "C", "Features", "CV " + data.measure, "Out-of-fold wrong", ""].map((text, k) =>
+      el("thead", {}, el("tr", {}, ...["Rule", "s", "C", "Features", "CV " + data.measure + (this.whole ? ", all classes" : ""), this.codes ? "Out-of-fold wrong, all classes" : "Out-of-fold wrong", ""].map((text, k) =>
         el("th", { scope: "col", class: k ? "number" : "text" }, text)))), this.ruleBody)));
   }
 
@@ -158,7 +174,7 @@ class Explorer {
     const host = el("div", {});
     const hasOof = this.views.some((view) => view.oof);
     this.evaluation = new Evaluation(host, this.samples, this.views.some((view) => view.training));
-    this.togetherHost = this.views.length > 2 && this.views.every((view) => view.oof) ? el("div", {}) : null;
+    this.togetherHost = this.codes ? el("div", {}) : null;
     return section(hasOof ? "Held-out samples at this s" : "Training rows at this s",
       hasOof ? "Each sample is judged by the fold that did not see it."
         : "This file has no cross-validation: these are the rows the path was fitted to. With more features than rows they are perfect and mislead.",
@@ -178,7 +194,7 @@ class Explorer {
       },
       { key: "s_at_entry", label: "Enters at s", value: (j) => (column(j) ? column(j).enter : null) },
       { key: "s_at_exit", label: "Leaves at s", value: (j) => (column(j) ? column(j).leave : null) },
-      frequency && { key: "selection_frequency", label: "In folds", value: (j) => frequency[j], format: percent },
+      frequency && { key: "selection_frequency", label: "Share of folds", value: (j) => frequency[j], format: percent },
     ].filter(Boolean);
     this.table = new DataTable(host, {
       caption: "Features", csv: "features-at-s.csv", count: data.p, name: featureName, columns, sortBy: 1,
@@ -188,7 +204,8 @@ class Explorer {
       hover: (j) => { this.hovered = j; this.#highlight(); },
     });
     this.pinned = new Set();
-    return section("Features", null, host);
+    const lead = frequency ? "The share of the folds that use a feature is that at the chosen place." : null;
+    return section("Features", lead, host);
   }
 
   choose(k) {
@@ -290,7 +307,7 @@ class Explorer {
     frame.add("path", { class: "joints", d: [...new Set(joints)].map((x) => `M${x} ${frame.bottom}v-5`).join("") });
     this.linesFrame = frame;
     this.largest = largest;
-    if (this.wide) this.#labels(frame, largest);
+    if (this.wide) this.#lineNames(frame, largest);
     this.legend.hidden = this.wide;
     this.legend.replaceChildren(...largest.map((j, rank) => el("li", { class: "c" + rank }, shortened(featureName(j), 40))));
     this.bright = frame.add("path", { class: "bright" });
@@ -299,7 +316,7 @@ class Explorer {
     this.#draggable(frame, true);
   }
 
-  #labels(frame, largest) {
+  #lineNames(frame, largest) {
     const last = this.view.path.at(this.view.path.end).weights;
     const ends = largest.map((j) => frame.y(last.get(j) || 0));
     spread(ends, 15, frame.top, frame.bottom).forEach((y, rank) => {
@@ -324,7 +341,7 @@ class Explorer {
       const high = cv.error.reduce((most, error, k) => Math.max(most, error + spreadOf(k)), 0.01);
       const low = Math.min(0, cv.error.reduce((least, error, k) => Math.min(least, error - spreadOf(k)), 0));
       frame.domain(0, 1, Math.max(low, -0.02 * high), high);
-      frame.yAxis(niceTicks(0, high, 4).map((v) => [v, percent(v).replace(".0 %", " %")]), "CV " + data.measure);
+      frame.yAxis(niceTicks(0, high, 4).map((v) => [v, percent(v).replace(".0%", "%")]), "CV " + data.measure);
       const clip = (v) => Math.max(frame.yDomain[0], v);
       const places = Array.from(cv.s, (s, k) => k).filter((k) => cv.s[k] <= this.end * (1 + 1e-9));
       if (cv.se) {
@@ -426,9 +443,10 @@ class Explorer {
         target: view.target, name: view.name, other: view.other, oof,
         training: view.training ? view.training.at(s) : null,
       });
-      if (this.togetherHost) this.#together();
     }
-    this.#write(place);
+    const together = this.codes ? this.#judgedTogether(s) : null;
+    if (together) showTogether(this.togetherHost, this.views.map((each) => each.name), together, this.samples);
+    this.#write(place, together);
     this.#move();
     this.table.update();
     this.slider.value = String(this.toAxis(s));
@@ -436,14 +454,7 @@ class Explorer {
     this.panel.dataset.intercept = String(place.intercept);
   }
 
-  #together() {
-    const n = this.view.target.length;
-    const codes = Array.from({ length: n }, (_, i) => Math.max(0, this.views.findIndex((view) => view.target[i])));
-    showTogether(this.togetherHost, this.views.map((view) => view.name), codes,
-      this.views.map((view) => view.oof.at(this.s)), this.samples, false);
-  }
-
-  #write(place) {
+  #write(place, together) {
     const { view, s, out } = this;
     const count = place.weights.size;
     const [low, high] = place.prices;
@@ -455,7 +466,8 @@ class Explorer {
     out.count.textContent = count + " of " + data.p;
     out.b.textContent = num(place.intercept, 6);
     if (out.cv) out.cv.textContent = cv ? percent(cv.error) + (cv.se !== null ? " ± " + percent(cv.se) : "") : "–";
-    if (out.oof) out.oof.textContent = judged ? `${judged.wrong} of ${judged.n}` : "–";
+    if (out.all) out.all.textContent = `${together.wrong.length} of ${together.n}`;
+    if (out.oof) out.oof.textContent = judged ? `${judged.errors} of ${judged.n}` : "–";
     this.inputs.s.value = num(s, 6).replace("−", "-");
     this.inputs.C.value = Number.isFinite(place.C) ? num(place.C, 6).replace("−", "-") : "∞";
     this.inputs.count.value = String(count);
@@ -466,7 +478,7 @@ class Explorer {
     this.happens.textContent = this.#event(after, view.path.stopped === "end"
       ? "None: the path ends here." : `None: the path was stopped (${view.path.stopped}).`);
     this.proof.textContent = `Relative gap ${num(place.gap, 2)}, hinge loss ${num(place.loss)}. Verified when the path was followed, at each of its ${plural(view.path.joints, "joint")}.`;
-    const told = `s ${num(s)}, ${plural(count, "feature")}` + (judged ? `, ${judged.wrong} of ${judged.n} wrong out of fold` : "");
+    const told = `s ${num(s)}, ${plural(count, "feature")}` + (judged ? `, ${judged.errors} of ${judged.n} wrong out of fold` : "");
     this.slider.setAttribute("aria-valuetext", told);
     announce(told + ". Last change: " + this.happened.textContent);
   }
@@ -486,12 +498,12 @@ class Explorer {
     this.ruleBody.replaceChildren(...view.picks.map(([rule, s]) => {
       const place = view.path.at(s);
       const cv = view.cv ? view.cv.at(s) : null;
-      const judged = view.oof ? judge(view.target, view.oof.at(s)) : null;
+      const wrong = this.codes ? this.#judgedTogether(s) : view.oof ? judge(view.target, view.oof.at(s)) : null;
       const about = el("th", { scope: "row", class: "text" }, rule + (rule === view.chosen ? " (chosen)" : ""),
         RULES[rule] ? el("small", { class: "muted" }, " " + RULES[rule]) : null);
       return el("tr", { class: rule === view.chosen ? "chosen" : "" }, about,
         ...[num(s), num(place.C), String(place.weights.size), cv ? percent(cv.error) + (cv.se !== null ? " ± " + percent(cv.se) : "") : "–",
-          judged ? `${judged.wrong} of ${judged.n}` : "–"].map((text) => el("td", { class: "number" }, text)),
+          wrong ? `${wrong.errors} of ${wrong.n}` : "–"].map((text) => el("td", { class: "number" }, text)),
         el("td", { class: "number" }, el("button", { type: "button", class: "button go", "aria-label": "Go to the pick of " + rule, onclick: () => this.set(s) }, "Go")));
     }));
   }

@@ -198,7 +198,24 @@ function judge(target, scores) {
   const positives = cells[1][0].length + cells[1][1].length;
   const negatives = cells[0][0].length + cells[0][1].length;
   const wrong = cells[0][1].length + cells[1][0].length;
-  return { rows, cells, positives, negatives, wrong, n: rows.length, ...roc(target, scores, rows, positives, negatives) };
+  return { rows, cells, positives, negatives, errors: wrong, n: rows.length, ...roc(target, scores, rows, positives, negatives) };
+}
+
+// All classes of a classifier at once: the class of highest decision value.
+function judgeTogether(codes, columns) {
+  const K = columns.length;
+  const counts = Array.from({ length: K }, () => new Array(K).fill(0));
+  const wrong = [];
+  let n = 0;
+  for (let i = 0; i < codes.length; i++) {
+    if (codes[i] < 0 || columns.some((column) => Number.isNaN(column[i]))) continue;
+    let best = 0;
+    for (let k = 1; k < K; k++) if (columns[k][i] > columns[best][i]) best = k;
+    counts[codes[i]][best] += 1;
+    n += 1;
+    if (best !== codes[i]) wrong.push([i, codes[i], best]);
+  }
+  return { counts, wrong, errors: wrong.length, n };
 }
 
 function roc(target, scores, rows, positives, negatives) {

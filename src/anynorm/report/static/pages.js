@@ -13,8 +13,10 @@ function header() {
   const top = document.querySelector("header.top");
   top.append(el("div", { class: "actions" }, certificateBadge(), themeButton()));
   if (data.facts.length) {
-    top.append(el("dl", { class: "facts" }, ...data.facts.map(([name, value]) =>
-      el("div", {}, el("dt", {}, name), el("dd", {}, value)))));
+    top.append(el("dl", { class: "facts" }, ...data.facts.map(([name, value]) => {
+      const [, short, detail] = /^([^()]+) \((.+)\)$/s.exec(value) || [null, value, null]; // "3% (how)"
+      return el("div", {}, el("dt", {}, name), el("dd", {}, short, detail ? el("small", {}, detail) : null));
+    })));
   }
 }
 
@@ -54,7 +56,7 @@ class FixedEvaluation {
       const together = el("div", {});
       host.append(card("All classes together", together), bar.list, inner);
       bar.select(0);
-      showTogether(together, names, this.codes, names.map((_, k) => part(scores, k)), packed.samples, false);
+      showTogether(together, names, judgeTogether(this.codes, names.map((_, k) => part(scores, k))), packed.samples);
     } else {
       host.append(inner);
       show(0);
@@ -90,7 +92,7 @@ function weightTable(host, problems, names, weight, csv) {
       });
     }
   }
-  if (frequency) columns.push({ key: "selection_frequency", label: "In folds", value: (j) => frequency[j], format: percent });
+  if (frequency) columns.push({ key: "selection_frequency", label: "Share of folds", value: (j) => frequency[j], format: percent });
   return new DataTable(host, {
     caption: "Features", csv, count: data.p, name: featureName, columns, sortBy: 1,
     shows: [["in use", (j) => largest(j) !== 0], ["all " + data.p, () => true]], empty: "No feature is in use.",
