@@ -34,6 +34,7 @@ exclude_patterns = [
 # A broken link inside the documentation is an error; names of other projects are not looked up.
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", r"(?!anynorm\b).*")]
+suppress_warnings = ["ref.python"]  # shapes in docstrings, as (n_joints,), are words, not names
 
 autosummary_generate = True
 autodoc_typehints = "none"
