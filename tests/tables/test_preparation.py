@@ -157,6 +157,10 @@ def test_sparse_features_stay_sparse():
         preparation.transform(new).toarray(), [[0, 5 / dense[:, 1].std(), 0]]
     )
     assert preparation.news_in(new) == ["1 column that the model does not use: '9'."]
+    said = message(preparation.transform, pd.DataFrame({"1": [1.0], "2": [1.0], "3": [1.0]}))
+    assert (
+        said == "the rows are from a table but the model learnt from svmlight: give the same kind."
+    )
 
 
 @given(

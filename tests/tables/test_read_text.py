@@ -1,6 +1,7 @@
 """CSV and TSV as people have them: separators, quotes, encodings, gaps; errors with their place."""
 
 import bz2
+import contextlib
 import csv
 import gzip
 import io
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from anynorm.tables import read_table
+from anynorm.tables import Preparation, TableError, read_table
 from tests.tables.files import message, written
 
 PLAIN = "name,dose,ill\nAda,1.5,yes\nBob,0.5,no\nCyd,,no\n"
@@ -244,3 +245,48 @@ def test_what_the_csv_module_writes_is_read(tmp_path, header, rows, separator, q
     np.testing.assert_allclose(table.features[header[0]].to_numpy(float), want, rtol=1e-15)
     assert table.target.tolist() == [label for _, label, _ in rows]
     assert table.ids.tolist() == [f"{name}{k}" for k, (_, _, name) in enumerate(rows)]
+
+
+scraps = [
+    "x",
+    "y",
+    "1",
+    "2.5",
+    "-",
+    "?",
+    "NA",
+    "inf",
+    "1,5",
+    "yes",
+    "no",
+    "True",
+    "2020-01-02",
+    "1e400",
+    "0x1f",
+    "é",
+    "#",
+    "!",
+]
+cells = st.sampled_from([*scraps, "", "0", "3", "7.25"])
+grids = st.tuples(st.integers(1, 4), st.sampled_from(",;\t| ")).flatmap(
+    lambda shape: st.lists(
+        st.lists(cells, min_size=shape[0], max_size=shape[0]).map(shape[1].join), max_size=8
+    ).map(lambda lines: "\n".join([shape[1].join(["a", "y", "c", "d"][: shape[0]]), *lines]))
+)
+pieces = st.sampled_from([*scraps, *',;\t|"', '""', " ", "\n", "\n", "\r\n", "\ufeff", "\0"])
+
+
+@given(
+    grids | st.lists(pieces, max_size=60).map("".join),
+    st.booleans(),
+    st.sampled_from(["y", None]),
+)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60
+)
+def test_any_text_is_read_or_refused_with_a_table_error(tmp_path, text, transpose, target):
+    path = written(tmp_path, "a.csv", text)
+    with contextlib.suppress(TableError):
+        table = read_table(path, target=target, transpose=transpose)
+        assert len(table.features) == len(table.ids) > 0
+        Preparation().fit_transform(table.features)

@@ -145,6 +145,7 @@ def test_prediction_needs_no_role(path):
     options = {"target": "y", "id": "nobody", "group": "none", "drop": ["nothing"]}
     table = read_table(path, **options, for_prediction=True)
     assert table.target.tolist() == [0, 1, 1, 0]
+    assert table.absent == ["nobody", "none"]
     assert table.ids.tolist() == ["1", "2", "3", "4"]
     assert list(table.features.columns) == ["patient", "visit", "Age", "colour"]
     assert read_table(path, target="class", for_prediction=True).target is None

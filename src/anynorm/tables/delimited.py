@@ -84,6 +84,8 @@ def read_records(path: pathlib.Path, kind: str) -> Records:
         records, counts, numbers, body = _quoted(lines, delimiter, start, path)
     else:
         records, counts, numbers, body = _plain(lines, delimiter, start)
+    if not records:
+        raise TableError("the file holds nothing but separators.", source=path)
     names = [name.strip() for name in records]
     names, body = _aligned(names, counts, numbers, body, delimiter, path, notes)
     _check_names(names, path, int(numbers[0]))
@@ -145,7 +147,7 @@ def _plain(
             numbers.append(number)
             kept.append(line)
     counts = np.array([line.count(delimiter) + 1 for line in kept])
-    return kept[0].split(delimiter), counts, np.array(numbers), "\n".join(kept[1:])
+    return kept[0].split(delimiter) if kept else [], counts, np.array(numbers), "\n".join(kept[1:])
 
 
 def _quoted(

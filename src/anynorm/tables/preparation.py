@@ -56,6 +56,8 @@ class Preparation(TransformerMixin, BaseEstimator):
         What each column that is used is.
     feature_names_in_ : ndarray of str
         The columns that are used.
+    sparse_ : bool
+        Whether it was fitted to a `SparseFrame`.
     imputer_, encoder_, scaler_ : transformers, or None where they have nothing to do
     notes_ : list of str
         What was done, in plain language.
@@ -114,6 +116,7 @@ class Preparation(TransformerMixin, BaseEstimator):
         else:
             kinds, notes = kinds_of(X, self.max_levels)
         self.kinds_ = kinds
+        self.sparse_ = sparse
         self.feature_names_in_ = np.array(list(kinds), dtype=object)
         self.n_features_in_ = len(kinds)
         frame, _ = match_columns(X, list(kinds))
@@ -167,9 +170,7 @@ class Preparation(TransformerMixin, BaseEstimator):
         matrix : ndarray of float64 (CSR matrix for a SparseFrame)
         """
         check_is_fitted(self, "kinds_")
-        if not isinstance(X, SparseFrame):
-            X = _frame(X)
-        frame, _ = match_columns(X, list(self.kinds_))
+        frame, _ = match_columns(self._same_storage(X), list(self.kinds_))
         matrix = frame.matrix if isinstance(frame, SparseFrame) else self._side_by_side(frame)
         return matrix if self.scaler_ is None else self.scaler_.transform(matrix)
 
@@ -181,6 +182,16 @@ class Preparation(TransformerMixin, BaseEstimator):
         if self.encoder_ is not None:
             parts.append(self.encoder_.transform(levels_of(frame, categorical)))
         return parts[0] if len(parts) == 1 else np.hstack(parts)
+
+    def _same_storage(self, X: Any) -> Any:
+        """Refuse a sparse frame where columns were learnt, and a table where numbers were."""
+        sparse = isinstance(X, SparseFrame)
+        if sparse != self.sparse_:
+            have, want = ("svmlight", "a table") if sparse else ("a table", "svmlight")
+            raise TableError(
+                f"the rows are from {have} but the model learnt from {want}: give the same kind."
+            )
+        return X if sparse else _frame(X)
 
     def _names(self) -> tuple[list[str], list[str]]:
         """Return the columns of numbers and those of categories."""
@@ -206,7 +217,7 @@ class Preparation(TransformerMixin, BaseEstimator):
         ["'organ' has values that the model does not know, in 2 rows: 'brain'."]
         """
         check_is_fitted(self, "kinds_")
-        frame, notes = match_columns(X, list(self.kinds_))
+        frame, notes = match_columns(self._same_storage(X), list(self.kinds_))
         if isinstance(frame, SparseFrame):
             return notes
         numeric, categorical = self._names()

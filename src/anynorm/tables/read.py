@@ -46,6 +46,8 @@ class Table:
         In plain language, what was left out, converted and joined.
     source : pathlib.Path
     target_name : str or None
+    absent : list of str
+        Columns that were named but are not there, which is an error unless for prediction.
     """
 
     features: pd.DataFrame | SparseFrame
@@ -56,6 +58,7 @@ class Table:
     source: pathlib.Path
     target_name: str | None = None
     notes: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.features)
@@ -137,7 +140,9 @@ def read_table(
     kind = format_of(source, format)
     drop = [drop] if isinstance(drop, str) else list(drop)
     if kind == "svmlight":
-        refused = {"id": id, "drop": drop, "labels": labels, "transpose": transpose, "text": text}
+        refused: dict[str, Any] = {"labels": labels, "transpose": transpose}
+        if not for_prediction:
+            refused |= {"id": id, "drop": drop, "text": text}
         for name, value in refused.items():
             if value:
                 raise TableError(f"{name} has no meaning for svmlight files.", source=source)
@@ -156,22 +161,26 @@ def read_table(
             "id": None if id not in raw.frame.columns else id,
             "group": group,
         }
-    _check_roles(raw, roles, drop, text, for_prediction)
+    absent = _check_roles(raw, roles, drop, text, for_prediction)
     if drop:
         raw.frame = raw.frame.drop(columns=_dropped(raw, drop, for_prediction))
-    return _assembled(raw, roles, text, positive, for_prediction)
+    table = _assembled(raw, roles, text, positive, for_prediction)
+    table.absent += absent
+    return table
 
 
 def _check_roles(
     raw: Raw, roles: dict[str, str | None], drop: list[str], text: Collection[str], lenient: bool
-) -> None:
-    """Check that the columns that were named exist and have one role each."""
+) -> list[str]:
+    """Check that columns that were named exist and have one role each; return those that do not."""
     known = list(raw.frame.columns)
+    absent = []
     for role, name in roles.items():
         if name is None:
             continue
         if name not in known and lenient:
             roles[role] = None
+            absent.append(name)
         elif name not in known:
             hint = ""
             if raw.transposed:
@@ -198,6 +207,7 @@ def _check_roles(
             raise TableError(
                 f"there is no column {name!r}. {near_names(name, known)}", source=raw.source
             )
+    return absent
 
 
 def _looks_like_number(name: str) -> bool:
