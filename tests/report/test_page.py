@@ -116,6 +116,7 @@ def test_a_file_is_written_whole_or_not_at_all(content, tmp_path, monkeypatch):
 def test_long_paths_are_kept_at_fewer_places_and_say_so(content, monkeypatch):
     monkeypatch.setattr(packing, "COEFFICIENTS", 200)
     monkeypatch.setattr(packing, "SCORES", 500)
+    monkeypatch.setattr(packing, "TRAINING_SCORES", 250)
     data = data_of(html(content))
     view, given = data["classes"][0], content.classes[0]
     s = numbers(view["s"], "f8")
@@ -129,6 +130,11 @@ def test_long_paths_are_kept_at_fewer_places_and_say_so(content, monkeypatch):
     for row in range(held.shape[1]):
         straight = np.interp(places, given.oof_s, given.oof_scores[:, row])
         np.testing.assert_allclose(held[:, row], straight, rtol=1e-5, atol=1e-6)
+    places = numbers(view["training"]["s"], "f8")
+    training = numbers(view["training"]["scores"], "f4").reshape(len(places), -1)
+    assert len(places) < len(given.path.knots.s)
+    expected = given.path.decision_function(given.path.training_rows()[0], places)
+    np.testing.assert_allclose(training, expected.T, rtol=1e-5, atol=1e-6)
     assert any("straight lines in between" in note for note in data["notes"])
     assert any("Out-of-fold decision values are kept" in note for note in data["notes"])
 

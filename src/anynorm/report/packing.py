@@ -33,7 +33,10 @@ COEFFICIENTS = 1 << 19
 """The most coefficients that a report keeps."""
 
 SCORES = 1 << 19
-"""The most decision values of each kind that a report keeps."""
+"""The most out-of-fold decision values that a report keeps."""
+
+TRAINING_SCORES = 1 << 17
+"""The most decision values of training rows that it keeps: they are only there to compare."""
 
 TRAINING_ROWS = 5000
 """The most training rows that are scored for a report."""
@@ -68,7 +71,7 @@ def _optional(values: Any, dtype: str) -> str | None:
 def _common(content: Report, kind: str, p: int) -> dict[str, Any]:
     return {
         "kind": kind,
-        "title": content.title,
+        "title": str(content.title),
         "facts": _pairs(content.facts),
         "notes": [str(note) for note in content.notes],
         "certificate": _certificate(content.certificate),
@@ -76,7 +79,7 @@ def _common(content: Report, kind: str, p: int) -> dict[str, Any]:
         "features": _names(content.feature_names),
         "scales": _optional(content.scales, "f8"),
         "frequency": _optional(content.selection_frequency, "f4"),
-        "measure": content.measure,
+        "measure": str(content.measure),
     }
 
 
@@ -136,10 +139,9 @@ def _class(view: ClassView, n_classes: int) -> tuple[dict[str, Any], list[str]]:
             "error": array(view.cv_error, "f8"),
             "se": _optional(view.cv_error_se, "f8"),
         }
-    room = SCORES // n_classes
     if view.oof_scores is not None:
         s, scores = np.asarray(view.oof_s, dtype=np.float64), np.asarray(view.oof_scores)
-        places = _places(s, picks, room // scores.shape[1])
+        places = _places(s, picks, SCORES // n_classes // scores.shape[1])
         if len(places) < len(s):
             scores = _mixing(s, places) @ scores
             notes.append(
@@ -147,7 +149,7 @@ def _class(view: ClassView, n_classes: int) -> tuple[dict[str, Any], list[str]]:
                 "picks of the rules among them, and run straight in between."
             )
         page["oof"] = {"s": array(places, "f8"), "scores": array(scores, "f4")}
-    target, page["training"] = _training(view, picks, room)
+    target, page["training"] = _training(view, picks, TRAINING_SCORES // n_classes)
     page["target"] = None if target is None else array(target, "u1")
     return page, notes
 
@@ -239,7 +241,7 @@ def _walk_page(content: WalkReport) -> dict[str, Any]:
     flat = sp.csr_array(coefs.reshape(rounds * problems, p))
     return _common(content, "walk", p) | {
         "objectives": array(content.objectives, "f8"),
-        "bound": content.bound,
+        "bound": None if content.bound is None else _number(content.bound),
         "counts": array((coefs != 0).any(axis=1).sum(axis=1), "i4"),
         "indptr": array(flat.indptr, "i4"),
         "indices": array(flat.indices, "i4"),
@@ -247,21 +249,21 @@ def _walk_page(content: WalkReport) -> dict[str, Any]:
         "classes": _names(content.class_names),
         "error": _optional(content.cv_error, "f8"),
         "se": _optional(content.cv_error_se, "f8"),
-        "chosen": (content.chosen_round or rounds) - 1,
+        "chosen": int(content.chosen_round or rounds) - 1,
         "evaluation": _evaluation(content.evaluation),
     }
 
 
 def _budget_page(content: BudgetReport) -> dict[str, Any]:
     m = len(np.asarray(content.budgets))
-    weights = content.support_weights
+    weights, reference = content.support_weights, content.reference
     return _common(content, "budget", 0) | {
         "budgets": array(content.budgets, "f8"),
         "support": array(content.n_support, "f8"),
         "accuracy": array(content.accuracy, "f8"),
         "se": _optional(content.accuracy_se, "f8"),
-        "chosen": content.chosen % m,
-        "reference": None if content.reference is None else list(content.reference),
+        "chosen": int(content.chosen) % m,
+        "reference": None if reference is None else [str(reference[0]), *map(float, reference[1:])],
         "supportNames": _names(content.support_names),
         "supportWeights": None if weights is None else array(np.atleast_2d(weights), "f8"),
         "classes": _names(content.class_names),

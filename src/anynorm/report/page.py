@@ -124,7 +124,7 @@ def _page(content: Report, *, embedded: bool) -> str:
     # "<" could end the script element, or open a comment in it; in JSON it can stand as an escape
     data = json.dumps(packed(content), allow_nan=False, separators=(",", ":"))
     parts = {
-        "TITLE": markup.escape(content.title),
+        "TITLE": markup.escape(str(content.title)),
         "POLICY": (
             f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
             "base-uri 'none'; form-action 'none'"

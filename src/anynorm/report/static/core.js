@@ -99,6 +99,7 @@ function section(title, lead, ...children) {
 const live = document.getElementById("live");
 let liveTimer = 0;
 function announce(text) {
+  if (!document.documentElement.dataset.ready) return; // what the page opens with is read anyway
   clearTimeout(liveTimer);
   liveTimer = setTimeout(() => { live.textContent = text; }, 500);
 }
