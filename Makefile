@@ -1,6 +1,6 @@
 # Every target makes the virtual environment it needs (.venv) and can be run again at any time.
 #
-#   make demo          fit on data that come with scikit-learn, print the certificate, write demo.png
+#   make demo          anynorm fit on data that come with scikit-learn; leaves demo/report.html to open
 #   make test          the test suite
 #   make test-browser  the reports in a real browser (Chromium, which it installs where it is missing)
 #   make lint          ruff and mypy
@@ -44,8 +44,10 @@ help:
 	@sed -n 's/^#   \(make .*\)/\1/p' Makefile
 
 demo:
-	@sh tools/environment.sh plot
-	@$(BIN)/python -m anynorm.demo --output demo.png
+	@sh tools/environment.sh cli
+	@$(BIN)/anynorm example demo/breast_cancer.csv
+	$(BIN)/anynorm fit demo/breast_cancer.csv --target diagnosis --id sample --positive malignant -o demo
+	@echo "Open demo/report.html in a browser."
 
 test:
 	@sh tools/environment.sh test
@@ -78,5 +80,5 @@ $(PAPERS): papers-%:
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers.$* $(ARGS)
 
 clean:
-	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/api/generated docs/auto_examples demo.png
+	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/api/generated docs/auto_examples demo
 	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +

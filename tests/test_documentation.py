@@ -24,7 +24,7 @@ SOURCE = pathlib.Path(anynorm.__file__).parent
 MODULES = sorted(
     ".".join(["anynorm", *file.relative_to(SOURCE).with_suffix("").parts])
     for file in SOURCE.rglob("*.py")
-    if file.name not in ("__init__.py", "__main__.py", "demo.py")
+    if file.name not in ("__init__.py", "__main__.py")
 )
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 

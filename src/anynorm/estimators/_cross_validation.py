@@ -32,12 +32,6 @@ class Folds(Protocol):
     def test(self, fold: int) -> Matrix:
         """The rows that are held out, by rows where they are sparse."""
 
-    def columns(self, fold: int) -> np.ndarray | None:
-        """The places of a fold's columns among those of all rows, None where they are the same.
-
-        -1 is a column that all rows together do not have.
-        """
-
 
 class SlicedFolds:
     """Rows of one matrix."""
@@ -53,10 +47,6 @@ class SlicedFolds:
     def test(self, fold: int) -> Matrix:
         """The rows that are held out."""
         return self.rows[self.splits[fold][1]]
-
-    def columns(self, fold: int) -> np.ndarray | None:
-        """All folds have the same columns."""
-        return None
 
 
 def splits_of(cv: Any, y: np.ndarray, groups: Any) -> list[Split]:

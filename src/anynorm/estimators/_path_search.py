@@ -100,11 +100,10 @@ class PathSearch:
         problem = path_problem(
             data, signs, fit_intercept=estimator.fit_intercept, penalty_weights=self.penalty_weights
         )
-        same = fold is None or self.folds.columns(fold) is None
         binary = self.data.n_problems == 1
         path = followed(
             problem,
-            self.data.feature_names if same else None,
+            self.data.feature_names,
             self.data.classes if binary else None,
             max_features=estimator.max_features,
             deadline=self._deadline(fold),
@@ -211,32 +210,34 @@ class SearchedPaths:
                 counts[start : start + step, column] = np.diff(used.indptr)
         return counts
 
-    def held_out_scores(self, s: np.ndarray) -> np.ndarray:
+    def held_out_scores(self, s: np.ndarray, index: int) -> np.ndarray:
         """The decision values of all rows, at every s, by the folds that held them out.
+
+        Parameters
+        ----------
+        s : ndarray of shape (m,)
+            Where on the paths.
+        index : int
+            Of which binary problem.
 
         Returns
         -------
-        ndarray of shape (len(s), n, number of paths)
+        ndarray of shape (m, n)
             The mean where several folds held a row out, NaN where none did.
         """
         n = len(self.search.y)
-        total, count = np.zeros((len(s), n, len(self.paths))), np.zeros((n, 1))
+        total, count = np.zeros((len(s), n)), np.zeros(n)
         for number, fold in enumerate(self.folds):
             test, X = self.search.folds.splits[number][1], self.search.folds.test(number)
-            for k, path in enumerate(fold.paths):
-                total[:, test, k] += path.knots.scores(X, s).T
+            total[:, test] += fold.paths[index].knots.scores(X, s).T
             count[test] += 1
         return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
 
     def selection_frequency(self, s: float) -> np.ndarray:
         """The share of the folds that use each feature, for at least one class."""
-        share, place = np.zeros(self.search.data.X.shape[1]), np.array([s])
-        for number, fold in enumerate(self.folds):
-            used = np.unique(used_features(fold.paths, place).indices)
-            columns = self.search.folds.columns(number)
-            used = used if columns is None else columns[used]
-            share[used[used >= 0]] += 1.0
-        return share / len(self.folds)
+        place = np.array([s])
+        used = [used_features(fold.paths, place).toarray()[0] > 0 for fold in self.folds]
+        return np.mean(used, axis=0)
 
     def solutions(self, s: float) -> list[Solution]:
         """The points of the paths of all rows at s, certified."""
@@ -247,7 +248,8 @@ class SearchedPaths:
         """What `SparseSVCCV` keeps of the choice of s, which is in row `index` of the curve."""
         prices = [path.knots.price(path.knots.segment(s)) for path in self.paths]
         several = len(self.paths) > 1
-        held_out = self.held_out_scores(np.array([s]))[0]
+        place = np.array([s])
+        held_out = [self.held_out_scores(place, k)[0] for k in range(len(self.paths))]
         found: dict[str, Any] = {
             "s_": np.full(len(self.paths), s) if several else s,
             "C_": np.array(prices) if several else prices[0],
@@ -255,7 +257,7 @@ class SearchedPaths:
             "best_index_": index,
             "best_score_": float(self.curve.scores[index].mean()),
             "cv_results_": self.curve.results(),
-            "oof_decision_function_": held_out if several else held_out[:, 0],
+            "oof_decision_function_": np.column_stack(held_out) if several else held_out[0],
             "selection_frequency_": self.selection_frequency(s),
         }
         return found if several else found | {"path_": self.paths[0]}
@@ -291,12 +293,15 @@ class _Stage(LinearClassifier):
         known: Matrix,
         scores: np.ndarray,
     ) -> None:
-        points = [path.knots.solution(s) for path in paths]
-        self.coef_ = np.array([coef for coef, _ in points])
-        self.intercept_ = np.array([intercept for _, intercept in points])
         self.classes_ = classes
-        self.n_features_in_ = self.coef_.shape[1]
-        self._known, self._scores = known, scores
+        self.n_features_in_ = paths[0].n_features_in_
+        self.intercept_ = np.array([np.interp(s, p.knots.s, p.knots.intercepts) for p in paths])
+        self._paths, self._s, self._known, self._scores = paths, s, known, scores
+
+    @cached_property
+    def coef_(self) -> np.ndarray:
+        """The coefficients, which few scorers ask for."""
+        return np.array([path.knots.solution(self._s)[0] for path in self._paths])
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The scores of X, which are at hand for the rows that were held out."""

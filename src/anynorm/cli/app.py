@@ -1,0 +1,41 @@
+"""The commands and how they fail: 0 is fine, 2 is bad input, 3 is not converged."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from anynorm.cli.example import example
+from anynorm.cli.fit import fit
+from anynorm.cli.path import path
+
+app = typer.Typer(
+    name="anynorm",
+    help="Support vector machines with a certificate: fit, judge, explore.",
+    epilog="Exit codes: 0 fine, 2 bad input, 3 not converged.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(fit)
+app.command()(path)
+app.command()(example)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from anynorm import __version__
+
+        typer.echo(f"anynorm {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass

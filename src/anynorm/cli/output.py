@@ -1,0 +1,119 @@
+"""What the commands print: results to stdout; progress, notes and errors to stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+OK, BAD_INPUT, NOT_CONVERGED, INTERRUPTED = 0, 2, 3, 130
+
+_WIDEST = 100_000
+
+Show = Callable[[float, str, float | None], None]
+
+
+def out() -> Console:
+    """Where results go."""
+    return Console(highlight=False, soft_wrap=True)
+
+
+def err() -> Console:
+    """Where everything else goes."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def exit_codes() -> Iterator[None]:
+    """Turn what can go wrong into one message and an exit code."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        err().print("Interrupted; no file was changed.")
+        raise typer.Exit(INTERRUPTED) from None
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; Python must not complain when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(OK) from None
+    except (ValueError, OSError) as error:
+        err().print(f"[bold red]Error:[/] {escape(str(error))}")
+        raise typer.Exit(BAD_INPUT) from None
+
+
+def escape(text: str) -> str:
+    """The text without what Rich would take for markup."""
+    from rich.markup import escape
+
+    return escape(text)
+
+
+@contextmanager
+def progress_bar(*, hidden: bool) -> Iterator[Show]:
+    """A bar on the terminal, with the last gap; nothing where stderr is no terminal."""
+    console = err()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.fields[gap]}"),
+        TimeElapsedColumn(),
+    )
+    disabled = hidden or not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=disabled) as progress:
+        task = progress.add_task("reading", total=1.0, gap="")
+
+        def show(share: float, what: str, gap: float | None) -> None:
+            text: dict[str, Any] = {} if gap is None else {"gap": f"gap {gap:.1e}"}
+            progress.update(task, completed=share, description=what, **text)
+
+        yield show
+
+
+def print_json(values: Any) -> None:
+    """Print values as JSON, with null for what is not a number."""
+    typer.echo(json.dumps(_finite(values), indent=2, ensure_ascii=False))
+
+
+def _finite(values: Any) -> Any:
+    if isinstance(values, dict):
+        return {str(name): _finite(value) for name, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [_finite(value) for value in values]
+    if isinstance(values, float) and not math.isfinite(values):
+        return None
+    return values.item() if hasattr(values, "item") else values
+
+
+def print_facts(facts: Sequence[tuple[str, str]]) -> None:
+    """Print names and values below each other."""
+    console, width = out(), max(len(name) for name, _ in facts)
+    for name, value in facts:
+        console.print(f"[bold]{name:<{width}}[/]  {escape(value)}")
+
+
+def print_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, texts: Collection[str]
+) -> None:
+    """Print a table; the columns in `texts` stand to the left, the numbers to the right."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in header:
+        table.add_column(name, justify="left" if name in texts else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(escape(cell) for cell in row))
+    # Rich cuts what does not fit into the width it is told; tables are printed whole.
+    width = Console(width=_WIDEST).measure(table).maximum
+    Console(highlight=False, width=width + 1).print(table)
+
+
+def percent(share: float) -> str:
+    """A share in per cent with one decimal."""
+    return f"{100 * share:.1f} %"

@@ -1,0 +1,166 @@
+"""How wrong predictions are, with a standard error: error, balanced error, 1 - AUC.
+
+Every measure is a mean of contributions of rows: its value comes with each row's influence, the
+first-order change of the value by that row.  The influences of independent rows add up to the
+variance; rows of one group are not independent, so theirs are summed first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+MEASURES = {"error": "error", "balanced": "balanced error", "auc": "1 - AUC"}
+"""What is reported for each way of scoring."""
+
+_NORMAL = 1.959963984540054  # the 97.5 % point of the normal distribution
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An error of predictions for rows that a model had no part in.
+
+    Attributes
+    ----------
+    measure : str
+        One of the values of `MEASURES`.
+    value, standard_error : float
+        The estimate and its standard error.
+    low, high : float
+        A 95 % interval (Wilson's for the error of independent rows).
+    n_rows : int
+        The number of rows.
+    """
+
+    measure: str
+    value: float
+    standard_error: float
+    low: float
+    high: float
+    n_rows: int
+
+
+def predicted(scores: np.ndarray) -> np.ndarray:
+    """The class of each row, as its place, from scores of shape (n,) or (n, K)."""
+    return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+
+
+def estimate(
+    scoring: str,
+    y: np.ndarray,
+    scores: np.ndarray,
+    parts: list[np.ndarray],
+    groups: np.ndarray | None = None,
+) -> Estimate:
+    """Return the error of held-out rows.
+
+    Parameters
+    ----------
+    scoring : {"error", "balanced", "auc"}
+        What to measure.
+    y : ndarray of shape (n,)
+        The rows' classes as places.
+    scores : ndarray of shape (n,) or (n, K)
+        Their decision values.
+    parts : list of ndarray
+        The rows that each model was asked about: scores of different models are not compared.
+    groups : ndarray of shape (n,) or None, default=None
+        Rows of one group are not independent.
+    """
+    value, influence = _MEASURED[scoring](y, scores, parts)
+    clusters = influence if groups is None else _sums(influence, groups)
+    count = len(clusters)
+    variance = float(clusters @ clusters) * (count / (count - 1) if count > 1 else 1.0)
+    error = float(np.sqrt(variance))
+    low, high = max(0.0, value - _NORMAL * error), min(1.0, value + _NORMAL * error)
+    if scoring == "error" and groups is None:
+        low, high = _wilson(value, len(y))
+    return Estimate(MEASURES[scoring], value, error, low, high, len(y))
+
+
+def score(scoring: str, y: np.ndarray, scores: np.ndarray) -> float:
+    """One minus the measure, for choosing."""
+    return 1.0 - _MEASURED[scoring](y, scores, [np.arange(len(y))])[0]
+
+
+class Scorer:
+    """A scorer for searches, as scikit-learn calls them: ``scorer(estimator, X, y)``."""
+
+    def __init__(self, scoring: str, n_classes: int) -> None:
+        self.scoring, self.n_classes = scoring, n_classes
+
+    def __call__(self, estimator: Any, X: Any, y: np.ndarray) -> float:
+        """One minus the measure for the rows of X."""
+        return score(self.scoring, y, all_classes(estimator, X, self.n_classes))
+
+
+def all_classes(estimator: Any, X: Any, n_classes: int) -> np.ndarray:
+    """Decision values with a column per class, -inf for those a model has not seen; 1-D for two.
+
+    The estimator's classes are places among the `n_classes`.
+    """
+    found = estimator.decision_function(X)
+    if n_classes == 2:
+        return found
+    scores = np.full((X.shape[0], n_classes), -np.inf)
+    if found.ndim == 1:
+        found = np.column_stack([-found, found])
+    scores[:, np.asarray(estimator.classes_, dtype=np.intp)] = found
+    return scores
+
+
+def _error(y: np.ndarray, scores: np.ndarray, _: Any) -> tuple[float, np.ndarray]:
+    wrong = (predicted(scores) != y).astype(np.float64)
+    return float(wrong.mean()), (wrong - wrong.mean()) / len(y)
+
+
+def _balanced(y: np.ndarray, scores: np.ndarray, _: Any) -> tuple[float, np.ndarray]:
+    wrong = (predicted(scores) != y).astype(np.float64)
+    present, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    errors = np.bincount(codes, weights=wrong) / counts
+    influence = (wrong - errors[codes]) / (counts[codes] * len(present))
+    return float(errors.mean()), influence
+
+
+def _one_minus_auc(
+    y: np.ndarray, scores: np.ndarray, parts: list[np.ndarray]
+) -> tuple[float, np.ndarray]:
+    """The mean over the parts and the classes against the rest (DeLong's components)."""
+    columns = {1: scores} if scores.ndim == 1 else dict(enumerate(scores.T))
+    cases = [
+        (rows, column[rows], y[rows] == label)
+        for rows in parts
+        for label, column in columns.items()
+        if len(np.unique(y[rows] == label)) == 2
+    ]
+    influence, total = np.zeros(len(y)), 0.0
+    for rows, values, positive in cases:
+        n_positive, n_negative = int(positive.sum()), int((~positive).sum())
+        ranks, inside = rankdata(values), np.empty(len(rows))
+        inside[positive] = rankdata(values[positive])
+        inside[~positive] = rankdata(values[~positive])
+        beaten = ranks - inside  # rows of the other class below, ties counted by half
+        share = np.where(positive, beaten / n_negative, 1.0 - beaten / n_positive)
+        auc = float(share[positive].mean())
+        total += 1.0 - auc
+        influence[rows] -= (share - auc) / np.where(positive, n_positive, n_negative)
+    if not cases:
+        return np.nan, influence
+    return total / len(cases), influence / len(cases)
+
+
+def _sums(influence: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    _, codes = np.unique(groups, return_inverse=True)
+    return np.bincount(codes, weights=influence)
+
+
+def _wilson(share: float, n: int) -> tuple[float, float]:
+    z = _NORMAL**2 / n
+    centre, half = share + z / 2, np.sqrt(z * (share * (1.0 - share) + z / 4))
+    return max(0.0, float((centre - half) / (1 + z))), min(1.0, float((centre + half) / (1 + z)))
+
+
+_MEASURED = {"error": _error, "balanced": _balanced, "auc": _one_minus_auc}

@@ -1,0 +1,124 @@
+"""What a fit is asked to do, checked before any work; the messages name the command's options."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+RULES = {
+    "sparse": ("best", "one_se", "fewest"),
+    "reweighted": ("best", "paper", "one_se"),
+    "budget": ("best", "one_se", "fewest"),
+    "least-norm": ("best", "one_se"),
+    "least-squares": ("best", "one_se"),
+    "linear": ("best", "one_se"),
+    "kernel": ("best", "one_se", "fewest"),
+}
+"""The models, and the rules that can choose among the candidates of each."""
+
+SCORINGS = ("error", "balanced", "auc")
+SCALES = ("standard", "none")
+
+
+class OptionError(ValueError):
+    """An option that cannot be used; the message names it and says what to do."""
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What to fit and how to choose.
+
+    Attributes
+    ----------
+    model : str
+        One of `RULES`: "sparse" (the 1-norm SVM along its exact path), "reweighted" (the walk to
+        the 1-norm), "budget" (a kernel SVM of few support vectors), "least-norm" and
+        "least-squares" (equality constraints), "linear", "kernel".
+    scale : {"standard", "none"}
+        Whether features are brought to mean 0 and standard deviation 1, inside every fold.
+    max_features : int or None
+        The most features (per class against the rest); for the sparse model.
+    scoring : {"error", "balanced", "auc"}
+        What chooses: the error, the mean of the classes' errors, or the area under the ROC curve.
+    cv : int or "loo"
+        The number of folds, or leave one out (one group, where there are groups).
+    rule : str
+        How to choose from the scores, see `RULES`.
+    budget : int, float or None
+        The most support vectors of each binary problem, or a share of the rows; for the budget
+        model.
+    seed : int
+        Seeds the folds.
+    jobs : int
+        The number of threads.
+    time_limit : float or None
+        The most seconds for everything.
+    """
+
+    model: str = "sparse"
+    scale: str = "standard"
+    max_features: int | None = None
+    scoring: str = "error"
+    cv: int | str = 5
+    rule: str = "best"
+    budget: float | None = None
+    seed: int = 0
+    jobs: int = 1
+    time_limit: float | None = None
+
+    def checked(self) -> FitOptions:
+        """These options in one spelling; an `OptionError` where one cannot be used."""
+        model = self.model.replace("_", "-")
+        _one_of("--model", model, tuple(RULES))
+        rule = self.rule.replace("-", "_")
+        _one_of("--rule", rule, RULES[model], f" for --model {model}")
+        _one_of("--scale", self.scale, SCALES)
+        _one_of("--scoring", self.scoring, SCORINGS)
+        if self.max_features is not None:
+            _require(
+                model == "sparse", "--max-features", f"is for --model sparse, not {model}; leave "
+                "it out, or choose the sparse model",
+            )  # fmt: skip
+            _require(self.max_features >= 1, "--max-features", "must be at least 1")
+        if self.time_limit is not None:
+            usable = math.isfinite(self.time_limit) and self.time_limit > 0
+            _require(usable, "--time-limit", "must be a number of seconds above 0")
+        _require(self.jobs != 0, "--jobs", "must be a number of threads; -1 takes all cores")
+        _require(0 <= self.seed < 2**32, "--seed", "must be from 0 to 4294967295")
+        return replace(
+            self, model=model, rule=rule, cv=_folds(self.cv), budget=_budget(self.budget, model)
+        )
+
+
+def _folds(cv: Any) -> int | str:
+    text = str(cv).strip().lower()
+    if text == "loo":
+        return text
+    message = "must be a number of folds, at least 2, or loo to leave one out"
+    _require(text.isdigit() and int(text) >= 2, "--cv", f"{message}; got {cv}")
+    return int(text)
+
+
+def _budget(budget: float | None, model: str) -> float | None:
+    if budget is None:
+        return None
+    _require(
+        model == "budget", "--budget",
+        "is for --model budget: the most support vectors it may have",
+    )  # fmt: skip
+    whole = budget >= 2 and float(budget).is_integer()
+    _require(
+        whole or 0 < budget < 1, "--budget",
+        f"must be a number of support vectors, at least 2, or a share below 1; got {budget}",
+    )  # fmt: skip
+    return int(budget) if whole else float(budget)
+
+
+def _one_of(option: str, value: str, allowed: tuple[str, ...], where: str = "") -> None:
+    _require(value in allowed, option, f"must be one of {', '.join(allowed)}{where}; got {value}")
+
+
+def _require(condition: bool, option: str, message: str) -> None:
+    if not condition:
+        raise OptionError(f"{option} {message}.")
