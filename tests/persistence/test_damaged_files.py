@@ -170,19 +170,19 @@ def test_forged_trees_with_right_digests_load_or_say_what_is_wrong(folder, data)
 def test_forged_arrays_with_right_digests_load_or_say_what_is_wrong(folder, data):
     name = data.draw(st.sampled_from(NAMES))
     members = members_of(saved(name, str(folder)))
-    member = data.draw(st.sampled_from(sorted(k for k in members if k.endswith(".npy"))))
+    arrays = st.sampled_from(sorted(k for k in members if k.endswith(".npy")))
+    member, other = data.draw(arrays), data.draw(arrays)
+    members[member], members[other] = members[other], members[member]
     content = bytearray(members[member])
-    for _ in range(data.draw(st.integers(1, 3))):
+    for _ in range(data.draw(st.integers(0, 3))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     members[member] = bytes(content)
     path = folder / "forged.anynorm"
     path.write_bytes(signed(members))
-    try:
+    with contextlib.suppress(ModelFileError):
         model = load_model(path)
-        rows = models.made(name)[1]
-        model.decision_function(rows)  # compiled code must not read past an array
-    except (ModelFileError, ValueError):
-        pass
+        with contextlib.suppress(Exception):  # a bad model, but compiled code stays in its arrays
+            model.decision_function(models.made(name)[1])
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"PK\x05\x06" + bytes(18), b"\x80\x04N.", b"{}"])
@@ -372,7 +372,7 @@ def test_every_class_of_a_file_is_documented():
         assert re.search(rf"\b{name.rpartition('.')[2]}\b", text), name
 
 
-@pytest.mark.parametrize("name", ["path", "kernel", "pipeline"])
+@pytest.mark.parametrize("name", ["path", "kernel", "pipeline", "scikit-learn-1.6"])
 @pytest.mark.filterwarnings("ignore:.*parts of scikit-learn:UserWarning")
 def test_files_of_format_version_1_still_load(name):
     path = pathlib.Path(__file__).parents[1] / "data" / f"version-1-{name}.anynorm"
@@ -381,5 +381,6 @@ def test_files_of_format_version_1_still_load(name):
     scores = model.decision_function(known["rows"])
     np.testing.assert_allclose(scores, known["scores"], rtol=1e-12, atol=1e-12)
     assert model.predict(known["rows"]).tolist() == known["labels"]
-    certificate = (model[-1] if name == "pipeline" else model).certificate_
-    assert certificate == known["certificate"]
+    if "certificate" in known:
+        fitted = model[-1] if name == "pipeline" else model
+        assert fitted.certificate_ == known["certificate"]

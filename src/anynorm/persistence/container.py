@@ -54,22 +54,21 @@ def write_container(
     versions: Mapping[str, str],
 ) -> None:
     """Write documents (as JSON) and arrays to a file, which is then there whole or not at all."""
-    members = {name: _json_bytes(document) for name, document in documents.items()}
-    members |= {name: _npy_bytes(array) for name, array in arrays.items()}
-    manifest = {
-        "format": FORMAT,
-        "version": VERSION,
-        "written_by": dict(versions),
-        "members": {
-            name: {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-            for name, content in members.items()
-        },
-    }
+    digests: dict[str, Any] = {}
     with atomic_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        for name, content in {_MANIFEST: _json_bytes(manifest), **members}.items():
+
+        def write(name: str, content: bytes) -> None:
             info = zipfile.ZipInfo(name, _EPOCH)
             info.external_attr = 0o644 << 16
             archive.writestr(info, content)
+            digests[name] = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+        for name, document in documents.items():
+            write(name, _json_bytes(document))
+        for name, array in arrays.items():
+            write(name, _npy_bytes(array))
+        manifest = {"format": FORMAT, "version": VERSION, "written_by": dict(versions)}
+        write(_MANIFEST, _json_bytes({**manifest, "members": dict(digests)}))
 
 
 def is_storable(dtype: np.dtype[Any]) -> bool:

@@ -92,8 +92,12 @@ def _estimator(
     *,
     left_out: Iterable[str] = (),
     check: Callable[[State], None] | None = None,
+    mend: Callable[[State], State] = dict,
 ) -> Kind:
-    """An estimator: its parameters, its fitted attributes and the private ones named here."""
+    """An estimator: its parameters, its fitted attributes and the private ones named here.
+
+    `mend` brings the state that an older version had written up to date.
+    """
     known = frozenset({*private, *_SHARED_PRIVATE})
 
     def pack(value: Any) -> State:
@@ -114,7 +118,7 @@ def _estimator(
 
     def unpack(state: State) -> Any:
         cls = class_named(name)
-        return _assembled(cls, _complete(cls, state, known), check)
+        return _assembled(cls, _complete(cls, mend(state), known), check)
 
     return Kind(name, pack, unpack)
 
@@ -291,6 +295,12 @@ def _ours() -> Iterable[Kind]:
         yield _constructed(f"anynorm.norms.{name}")
 
 
+def _mended_imputer(state: State) -> State:
+    """What older versions of scikit-learn have not: the dtype of the values to fill in."""
+    old = {"_fill_dtype": state["_fit_dtype"]} if "_fit_dtype" in state else {}
+    return old | state
+
+
 def _scikit_learn() -> Iterable[Kind]:
     for name, private in {
         "compose.ColumnTransformer": (
@@ -298,7 +308,6 @@ def _scikit_learn() -> Iterable[Kind]:
             "_name_to_fitted_passthrough",
         ),
         "impute.MissingIndicator": ("_n_features", "_precomputed"),
-        "impute.SimpleImputer": ("_fit_dtype", "_fill_dtype"),
         "linear_model.ElasticNet": (),
         "linear_model.HuberRegressor": (),
         "linear_model.Lasso": ("l1_ratio",),
@@ -324,11 +333,14 @@ def _scikit_learn() -> Iterable[Kind]:
     }.items():  # fmt: skip
         yield _estimator(f"sklearn.{name}", private=private)
     yield _estimator(
+        "sklearn.impute.SimpleImputer", private=("_fit_dtype", "_fill_dtype"), mend=_mended_imputer
+    )
+    yield _estimator(
         "sklearn.linear_model.SGDClassifier",
-        private=("_expanded_class_weight",),
+        private=("_expanded_class_weight", "C"),
         left_out=("_loss_function_",),  # of use to partial_fit, which makes it anew
     )
-    yield _estimator("sklearn.linear_model.SGDRegressor")
+    yield _estimator("sklearn.linear_model.SGDRegressor", private=("C",))
     yield _constructed("sklearn.compose.make_column_selector")
     for name in (
         "GroupKFold", "GroupShuffleSplit", "KFold", "LeaveOneGroupOut", "LeaveOneOut",
