@@ -306,6 +306,9 @@ def test_a_notebook_shows_the_path_in_its_own_frame(opened, tmp_path, detached):
         name, value = row.locator("th").inner_text(), row.locator("td").first
         assert float(value.get_attribute("data-value")) == coef[int(name[1:])]
     assert rows.count() == 2
+    with page.page.expect_download() as waiting:
+        frame.locator("button:text-is('Download CSV')").click()
+    assert waiting.value.path().read_text().startswith("feature,weight,s_at_entry,s_at_exit")
     assert page.complaints == []
 
 

@@ -97,7 +97,7 @@ class Explorer {
       this.problem.textContent = {
         s: "s must be a number of at least 0.", C: "C must be a number above 0.",
         count: "No point of the path uses so few features: give a whole number of at least "
-          + Math.min(...this.#counts()) + ".",
+          + this.#fewest() + ".",
       }[input.id.slice(6)];
       return;
     }
@@ -107,9 +107,9 @@ class Explorer {
     if (kept !== null) this.inputs.C.value = kept;
   }
 
-  #counts() {
+  #fewest() {
     const { indptr, s } = this.view.path;
-    return Array.from(s, (_, k) => indptr[k + 1] - indptr[k]);
+    return s.reduce((least, _, k) => Math.min(least, indptr[k + 1] - indptr[k]), Infinity);
   }
 
   #figures() {
