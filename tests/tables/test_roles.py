@@ -26,7 +26,7 @@ def test_every_role(path):
     assert table.target.dtype == np.int64
     assert table.ids.tolist() == ["a", "b", "c", "d"]
     assert table.groups.tolist() == ["p1", "p1", "p2", "p3"]
-    assert (table.positive, table.target_name, len(table)) == (None, "y", 4)
+    assert (table.positive, table.target_name, table.id_name, len(table)) == (None, "y", "visit", 4)
     assert table.source == path
 
 

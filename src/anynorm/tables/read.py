@@ -45,7 +45,8 @@ class Table:
     notes : list of str
         In plain language, what was left out, converted and joined.
     source : pathlib.Path
-    target_name : str or None
+    target_name, id_name : str or None
+        The columns they are from.
     absent : list of str
         Columns that were named but are not there, which is an error unless for prediction.
     """
@@ -57,6 +58,7 @@ class Table:
     positive: Any
     source: pathlib.Path
     target_name: str | None = None
+    id_name: str | None = None
     notes: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
 
@@ -266,7 +268,7 @@ def _assembled(
         values = np.array(["" if value is None else value for value in values], dtype=object)
         out, positive, notes = _labels(values, positive, raw.source, target, for_prediction)
         raw.notes += notes
-    return Table(raw.frame, out, ids, groups, positive, raw.source, target, raw.notes)
+    return Table(raw.frame, out, ids, groups, positive, raw.source, target, id, raw.notes)
 
 
 def _labels(
@@ -331,4 +333,4 @@ def _from_svmlight(
     labels, positive, more = _labels(values, positive, source, None, for_prediction)
     ids = np.arange(1, len(frame) + 1).astype(str)
     groups = None if group is None else queries
-    return Table(frame, labels, ids, groups, positive, source, target, [*notes, *more])
+    return Table(frame, labels, ids, groups, positive, source, target, None, [*notes, *more])
