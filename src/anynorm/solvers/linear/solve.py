@@ -12,7 +12,8 @@ or no bias.  The choice:
                                              where it crawls, an interior-point method
     squared hinge, logistic, squared         Newton
 
-Dense data with far fewer examples than features are first rotated into the examples' span.
+Dense data with far fewer examples than features are first rotated into the examples' span; with
+far more examples, the hinge and squared hinge losses are solved for some examples at a time.
 Whatever was done, the result is certified from (w, b) and the dual variables alone, and a
 method that misses the gap hands over to the next one.  Small problems are always solved to the
 last digit.
@@ -20,6 +21,7 @@ last digit.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,6 +40,7 @@ from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures, make_
 from anynorm.solvers.linear.interior_point import solve_interior
 from anynorm.solvers.linear.newton import Logistic, Squared, SquaredHinge
 from anynorm.solvers.linear.newton_loop import solve_newton
+from anynorm.solvers.linear.parts import RowSearch, pays
 from anynorm.solvers.linear.points import PrimalDual
 from anynorm.solvers.linear.polish import polish_free_set
 from anynorm.solvers.linear.straighten import straighten_dual
@@ -105,8 +108,33 @@ def solve_linear(
     >>> solution.coef.round(9), round(solution.intercept, 9), solution.status.value
     (array([1.]), -1.0, 'optimal')
     """
+    point, spent = None, 0
+    if start is None and pays(problem):
+        search = RowSearch(problem, functools.partial(_solve_part, seed=seed), progress)
+        found = search.run(tol, max_iter, deadline)
+        if found is not None:
+            return found
+        point, spent = (search.coef, search.bias), search.n_iter
     run = _Run(problem, tol, max_iter, deadline, progress)
-    run.solve(seed, start)
+    run.n_iter = min(spent, max_iter)
+    run.solve(seed, start, point)
+    return run.solution()
+
+
+def _solve_part(
+    problem: Problem,
+    *,
+    tol: float,
+    max_iter: int,
+    deadline: float | None,
+    start: np.ndarray | None,
+    primal: tuple[np.ndarray, float] | None = None,
+    seed: int,
+) -> Solution:
+    """Solve for some rows, no further than to `tol`."""
+    run = _Run(problem, tol, max_iter, deadline, None)
+    run.small, run.goal = False, tol
+    run.solve(seed, start, primal)
     return run.solution()
 
 
@@ -139,10 +167,17 @@ class _Run:
         self.goal = min(tol, _SMALL_TOL) if self.small else tol
         self.best = _Best(np.zeros(p), 0.0, np.inf, np.zeros(n), -np.inf)
 
-    def solve(self, seed: int, start: np.ndarray | None) -> None:
-        """Run the methods in turn until one is certified."""
+    def solve(
+        self,
+        seed: int,
+        start: np.ndarray | None,
+        primal: tuple[np.ndarray, float] | None = None,
+    ) -> None:
+        """Run the methods in turn until one is certified, from duals or from a primal point."""
         curve = self._curve()
         point = None if start is None else self._from_dual(start)
+        if primal is not None:
+            point = PrimalDual(self._unscaled(primal[0]), primal[1], np.zeros(self.features.n))
         descended = None
         if self._descent_suits():
             point = descended = self._descend(seed, point)

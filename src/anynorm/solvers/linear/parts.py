@@ -1,0 +1,232 @@
+"""Many dense rows of which few decide: solve for the rows near margin 1, and prove the others.
+
+With inequality constraints a row that ends beyond margin 1 can be left out.  With the hinge, rows
+of one class that end below margin 1 can be replaced by their mean with the sum of their weights:
+the hinge of a mean is at most the mean of the hinges, and equals it where all of them cost.  So:
+
+1. solve for a sample of the rows, each counted as often as it stands for others;
+2. the margins of all rows say which are near 1, above and below;
+3. solve for the near ones, and for the means of those below (the hinge);
+4. margins of all rows and the duals of the part, extended to all rows, give the gap of the whole
+   problem.  Where it is not small enough, the safe ball (`anynorm.screening`) or, where it leaves
+   too many rows open, the new margins say which rows to solve for next.
+
+The gap is that of the whole problem, so a wrong guess costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import scipy.sparse as sp
+
+from anynorm.bias import optimal_bias
+from anynorm.certificate import certify, relative_gap
+from anynorm.design import matvec, rmatvec, row_norms_squared
+from anynorm.norms import L1, SquaredL2
+from anynorm.problem import Problem
+from anynorm.screening import Ball, Screening, screened_rows
+from anynorm.solution import Progress, Solution, Status
+
+SolvePart = Callable[..., Solution]
+
+_ENTRIES = 4_000_000  # of X: what is worth it
+_ROWS_PER_COLUMN = {True: 500, False: 3000}  # the hinge, the squared hinge
+_SAMPLE = 16  # one row of so many makes the sample, and one of its rows of so many a first one
+_SAMPLE_TOL = {True: 1e-2, False: 1e-4}
+_MOST = 0.2  # of the rows: what is solved for at once
+_LEAST, _MORE = 0.03, 0.1
+_ROOM = 1.5  # rows to solve for, for each that costs or has crossed
+_ROUNDS = 8
+_PART_TOL = 0.5
+_ROUNDING = 1e-12
+
+
+def pays(problem: Problem) -> bool:
+    """Whether rows may be left out: inequality constraints, and many more dense rows than columns.
+
+    Weights of the slack norm itself are not looked at row by row here.
+    """
+    X, slack = problem.X, problem.loss.slack
+    return (
+        X is not None
+        and not sp.issparse(X)
+        and X.shape[0] * X.shape[1] >= _ENTRIES
+        and isinstance(slack, L1 | SquaredL2)
+        and X.shape[0] >= _ROWS_PER_COLUMN[isinstance(slack, L1)] * X.shape[1]
+        and slack.weights is None
+        and not problem.loss.signed
+    )
+
+
+class RowSearch:
+    """Where a solve for some rows at a time stands.
+
+    Parameters
+    ----------
+    problem : Problem
+        One that `pays`.
+    solve_part : callable
+        ``solve_part(problem, tol=, max_iter=, deadline=, start=) -> Solution`` for fewer rows.
+    progress : callable, optional
+        Called with a `Progress` at every gap of the whole problem.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        solve_part: SolvePart,
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self.problem, self.solve_part, self.progress = problem, solve_part, progress
+        self.began, self.n_iter = time.monotonic(), 0
+        self.hinge = isinstance(problem.loss.slack, L1)
+        self.weights = problem.row_weights()
+        self.alive = np.flatnonzero(self.weights > 0)
+        self.coef, self.bias = np.zeros(problem.n_coefs), 0.0
+        self.scores = self.dual = np.zeros(problem.n_rows)
+        self.dual_value, self.gap, self.zero_primal = -math.inf, math.inf, problem.zero_primal()
+        self.excess, self.least = math.inf, 0
+        self.lengths: np.ndarray | None = None
+
+    def run(self, tol: float, max_iter: int, deadline: float | None) -> Solution | None:
+        """Solve to the gap `tol`; None where it does not pay, with coef and bias to start from."""
+        if not self._solve_samples(max_iter, deadline):
+            return None
+        self._look()
+        work = self._near(np.empty(0, np.intp))
+        for _ in range(_ROUNDS):
+            over = deadline is not None and time.monotonic() >= deadline
+            if work is None or over or self.n_iter >= max_iter:
+                return None
+            self._solve_near(work, _PART_TOL * tol, max_iter, deadline)
+            if self.gap <= tol:
+                found = certify(
+                    self.problem, self.coef, self.bias, self.dual, tol=tol, scores=self.scores
+                )
+                if found.status is Status.OPTIMAL:
+                    return Solution(self.dual, found, self.n_iter, self.coef, self.bias)
+            work = self._uncertain(work)
+        return None
+
+    def _solve_samples(self, max_iter: int, deadline: float | None) -> bool:
+        """Coefficients from samples of the rows; whether few of the last one's decide."""
+        p, alive = self.problem, self.alive
+        size = max(1, len(alive) // _SAMPLE)
+        sample = np.sort(np.random.default_rng(0).choice(alive, size, replace=False))
+        for rows in (sample[::_SAMPLE], sample):
+            weights = self.weights[rows] * (len(alive) / len(rows))
+            found = self.solve_part(
+                replace(p, X=p.X[rows], y=p.y[rows], sample_weight=weights),
+                tol=_SAMPLE_TOL[self.hinge],
+                max_iter=max_iter,
+                deadline=deadline,
+                start=None,
+                primal=(self.coef, self.bias),
+            )
+            self._keep(found)
+        support = np.count_nonzero(found.dual) / size
+        self.least = int(min(max(_ROOM * support, _LEAST), _MORE) * len(alive))
+        return self.hinge or bool(_ROOM * support <= _MOST)
+
+    def _keep(self, found: Solution) -> None:
+        assert found.coef is not None
+        self.coef, self.bias = found.coef, found.intercept
+        self.n_iter += found.n_iter
+
+    def _look(self) -> None:
+        """The scores of all rows, and their best bias."""
+        p = self.problem
+        self.scores = matvec(p.X, self.coef)
+        if p.free_bias:
+            self.bias = optimal_bias(p.loss, self.scores, p.y, p.C, p.sample_weight)
+
+    def _solve_near(
+        self, work: np.ndarray, tol: float, max_iter: int, deadline: float | None
+    ) -> None:
+        """Coefficients and duals from the rows at work, and the gap of the whole problem."""
+        p = self.problem
+        beyond = p.y * (self.scores + self.bias) < 1.0
+        beyond[work] = False
+        below = [np.flatnonzero(beyond & (p.y == side)) for side in (1.0, -1.0)]
+        below = [rows for rows in below if self.hinge and self.weights[rows].sum() > 0]
+        sums = [float(self.weights[rows].sum()) for rows in below]
+        part = replace(
+            p,
+            X=np.vstack([p.X[work], *map(self._mean, below)]),
+            y=np.concatenate([p.y[work], *(p.y[rows[:1]] for rows in below)]),
+            sample_weight=np.concatenate([self.weights[work], sums]),
+        )
+        start = np.concatenate([self.dual[work], *([self.dual[rows].sum()] for rows in below)])
+        found = self.solve_part(
+            part,
+            tol=tol,
+            max_iter=max_iter - self.n_iter,
+            deadline=deadline,
+            start=start if self.dual.any() else None,
+        )
+        self._keep(found)
+        self._look()
+        dual = np.zeros(p.n_rows)
+        dual[work] = found.dual[: len(work)]
+        for rows, total, a in zip(below, sums, found.dual[len(work) :], strict=True):
+            dual[rows] = self.weights[rows] * (float(a) / total)
+        self.dual, self.dual_value = dual, found.certificate.dual
+        primal = p.objective(self.coef, self.bias, scores=self.scores)
+        self.gap = relative_gap(primal, self.dual_value, self.zero_primal)
+        self.excess = primal - self.dual_value
+        if self.progress is not None:
+            seconds = time.monotonic() - self.began
+            self.progress(Progress(self.n_iter, primal, self.dual_value, self.gap, seconds))
+
+    def _mean(self, rows: np.ndarray) -> np.ndarray:
+        """The weighted mean of some rows, without a copy of them."""
+        share = np.zeros(self.problem.n_rows)
+        share[rows] = self.weights[rows] / self.weights[rows].sum()
+        return rmatvec(self.problem.X, share)[None, :]
+
+    def _near(self, work: np.ndarray) -> np.ndarray | None:
+        """The rows nearest to margin 1, those at work among them; None where they are too many."""
+        p, alive = self.problem, self.alive
+        ahead = p.y[alive] * (self.scores[alive] + self.bias) - 1.0
+        outside = np.ones(p.n_rows, dtype=bool)
+        outside[work] = False
+        if self.hinge:
+            # Rows that were taken to be on the other side of 1 than they are now.
+            wrong = outside[alive] & ((ahead < 0) != (self.dual[alive] > 0)) & self.dual.any()
+            needed, key = int(np.count_nonzero(wrong)) + len(work), np.abs(ahead)
+        else:
+            needed, key = int(np.count_nonzero(ahead < 0)), ahead
+        most = int(_MOST * len(alive))
+        if needed > most:
+            return None
+        count = max(1, min(max(int(_ROOM * needed), self.least), most))
+        nearest = alive[np.argpartition(key, count - 1)[:count]]
+        return np.union1d(nearest, np.flatnonzero(self.dual * ~self._at_bound()))
+
+    def _at_bound(self) -> np.ndarray:
+        """Rows whose duals are at the upper bound of the hinge."""
+        bound = self.problem.C * self.weights
+        return np.asarray(self.dual >= (1 - 1e-9) * bound) & self.hinge
+
+    def _uncertain(self, work: np.ndarray) -> np.ndarray | None:
+        """The rows that may end on either side of margin 1, or the nearest if these are many."""
+        is_open = np.isnan(self._screened().dual_values)
+        if self.problem.n_coefs < np.count_nonzero(is_open) <= self.least:
+            return np.flatnonzero(is_open)
+        return self._near(work)
+
+    def _screened(self) -> Screening:
+        """What is certain of the rows, in the ball of the primal value around the coefficients."""
+        p = self.problem
+        if self.lengths is None:
+            scale = None if p.feature_scale is None else p.feature_scale**2
+            self.lengths = np.sqrt(row_norms_squared(p.X, scale) + p.bias_feature**2)
+        shift = self.bias if p.bias_feature else 0.0
+        rounding = _ROUNDING * (self.zero_primal + float(np.abs(self.dual).sum()))
+        radius = math.sqrt(2.0 * (max(self.excess, 0.0) + rounding))
+        return screened_rows(p, Ball(self.scores + shift, self.lengths, radius), self.gap)
