@@ -287,6 +287,9 @@ def test_the_points_of_the_soft_margin_are_those_of_lemma_2(storage, offset):
         (points.combine(x), explicit @ x),
         (points.norms_squared(), (explicit**2).sum(axis=0)),
         (points.products([5, 1]), explicit.T @ explicit[:, [5, 1]]),
+        (points.kernel(), explicit.T @ explicit),
+        (points.kernel([5, 1, 1], [1, 7]), explicit[:, [5, 1, 1]].T @ explicit[:, [1, 7]]),
+        (points.kernel(cols=[2]), explicit.T @ explicit[:, [2]]),
         (points.dot(points.w), np.full(12, 1 / np.sqrt(2 * 12 * C))),
     ):
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)

@@ -30,6 +30,7 @@ from anynorm.design import (
     matvec,
     rmatvec,
     row_norms_squared,
+    take_rows,
 )
 from anynorm.solvers.simplex.points import Points, as_points
 
@@ -464,12 +465,33 @@ class SoftMargin:
 
     def products(self, index: Any) -> Array:
         """Return the products of all points with the points `index`, of shape (n, k)."""
-        index = np.asarray(index, dtype=np.intp).ravel()
-        inner = matvec(self.X, _dense_rows(self.X, index).T)
-        inner = inner + (self.offset or 0.0) ** 2
-        inner *= self._sign[:, None] * self._sign[index]
-        inner[index, np.arange(len(index))] += 0.5 / self.C
+        return self.kernel(None, index)
+
+    def kernel(self, rows: Any = None, cols: Any = None) -> Array:
+        """Return the matrix of products of the points `rows` with the points `cols`.
+
+        None is all of them.  It is ``y_i y_j (x_i'x_j + offset^2) + 1/(2C) [i = j]``.
+        """
+        every = np.arange(self.n)
+        rows, cols = (
+            every if index is None else np.asarray(index, dtype=np.intp).ravel()
+            for index in (rows, cols)
+        )
+        left, right = take_rows(self.X, rows), take_rows(self.X, cols)
+        inner = left @ right.T
+        inner = np.asarray(inner.toarray() if sp.issparse(inner) else inner)
+        inner += (self.offset or 0.0) ** 2
+        inner *= self._sign[rows][:, None] * self._sign[cols]
+        inner[rows[:, None] == cols] += 0.5 / self.C
         return inner
+
+    def guess(self, deadline: float = math.inf) -> Array:
+        """Return a point of the simplex that is nearly the best one, through the primal problem."""
+        from anynorm.solvers.simplex.squared_slack import squared_slack_duals
+
+        duals = squared_slack_duals(self.X, self._sign, self.C, self.offset, deadline)
+        total = float(duals.sum())
+        return duals / total if total > 0 else np.full(self.n, 1.0 / self.n)
 
     def dual(self, x: ArrayLike) -> Array:
         """Return the dual variables of the SVM for a point of the simplex, ``x / ||A x||^2``."""

@@ -288,6 +288,37 @@ def test_reduced_problems_are_solved():
     assert solution.status is Status.OPTIMAL
 
 
+@pytest.mark.parametrize("offset", [None, 2.0])
+@pytest.mark.parametrize("C", [0.01, 1.0, 1e4])
+@pytest.mark.parametrize("labels", [True, False])
+def test_soft_margins_with_most_points_in_use(C, offset, labels):
+    """A factor of the products of all points in use took minutes, and left a gap of 1."""
+    from anynorm.reductions import soft_margin
+
+    rng = np.random.default_rng(0)
+    X = sp.random_array((1500, 600), density=0.02, rng=rng, format="csr")
+    y = np.where(rng.random(1500) < 0.5, -1.0, 1.0) if labels else None
+    points = soft_margin(X, y, C, offset=offset)
+    began = time.process_time()
+    solution = min_norm_point(points)
+    assert time.process_time() - began < 20
+    assert solution.status is Status.OPTIMAL
+    assert gap_of(points.matrix().toarray(), solution.x) <= 2e-9
+    if C == 0.01 and labels:
+        assert np.count_nonzero(solution.x) > 1400
+
+
+def test_a_guess_respects_the_time_limit():
+    from anynorm.reductions import soft_margin
+
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((2000, 50)), np.sign(rng.standard_normal(2000))
+    with pytest.warns(ConvergenceWarning, match="raise time_limit"):
+        solution = min_norm_point(soft_margin(X, y, 1e3), time_limit=1e-9)
+    assert solution.status is Status.TIME_LIMIT
+    assert solution.x.sum() == pytest.approx(1)
+
+
 @pytest.mark.parametrize("limit", [{"max_iter": 1}, {"time_limit": 1e-9}])
 def test_limits_warn_with_the_gap_reached(limit):
     A = hull(500, 100, 1.0)

@@ -37,6 +37,7 @@ Index = NDArray[np.intp]
 _WORKING = 8000  # the most points whose products with each other are kept
 _FIRST = 400  # the most points to begin with
 _ALL_AT_ONCE = 2000  # so many points or fewer in a space of far more dimensions are all taken
+_GUESS = 1000  # more points than that are asked for a guess, where they know one
 _STALLS = 3  # rounds without progress that show rounding to be the limit
 _BLOCK_STALLS = 100
 _SHARE = 0.1  # of the gap wanted, for the problem of the working points
@@ -190,6 +191,11 @@ class _Search:
 
     def run(self, start: Array | None, max_working: int) -> State:
         """Return the best point found."""
+        if start is None and self.points.n > _GUESS and hasattr(self.points, "guess"):
+            start = self.points.guess(self.deadline)
+            state = self.look(start)
+            if state.gap <= self.tol or not self._goes_on():
+                return state
         if start is not None and np.count_nonzero(start) > max_working // 2:
             return self._in_blocks(self.look(start), max_working)
         working, x = self._first(start)

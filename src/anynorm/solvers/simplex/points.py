@@ -242,8 +242,6 @@ def gram(points: Points, rows: Index, cols: Index) -> Array:
     """The products of some points with others."""
     if hasattr(points, "kernel"):
         return np.asarray(points.kernel(rows, cols))
-    if points.n <= points.d:  # the soft margin's points, long and mostly zeros
-        return np.asarray(points.products(rows))[cols].T
     return points.columns(rows).T @ points.columns(cols)
 
 
