@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
+from anynorm.cli.doctor import doctor
 from anynorm.cli.example import example
 from anynorm.cli.fit import fit
 from anynorm.cli.path import path
+from anynorm.cli.predict import predict
 
 app = typer.Typer(
     name="anynorm",
@@ -20,8 +22,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(fit)
+app.command()(predict)
 app.command()(path)
 app.command()(example)
+app.command()(doctor)
 
 
 def _version(asked: bool) -> None:

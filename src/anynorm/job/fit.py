@@ -198,9 +198,14 @@ def ordered_classes(target: np.ndarray, positive: Any) -> np.ndarray:
 
 
 def codes_of(target: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The places of labels among the classes, which need not be sorted; -1 for other labels."""
+    """The places of labels among the classes, which need not be sorted; -1 for other labels.
+
+    Where one class is all but the positive one, any other label is in it; no label never is.
+    """
     places = {str(label): place for place, label in enumerate(classes.tolist())}
-    return np.array([places.get(str(label), -1) for label in target.tolist()], dtype=np.intp)
+    other = places.get(f"not {classes[-1]}", -1) if len(classes) == 2 else -1
+    codes = [places.get(str(label), other if str(label) else -1) for label in target.tolist()]
+    return np.array(codes, dtype=np.intp)
 
 
 def _learn(task: Task, watch: Watch, what: str) -> Learned:

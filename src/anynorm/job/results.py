@@ -61,14 +61,17 @@ def prediction_table(held: Held, classes: np.ndarray) -> pd.DataFrame:
     """Return names, labels, predictions and decision values of rows that were held out."""
     table = pd.DataFrame({"id": held.ids, "label": classes[held.y]})
     table["predicted"] = classes[predicted(held.scores)]
-    if held.scores.ndim == 1:
-        table["decision_value"] = held.scores
-    else:
-        for label, column in zip(classes, held.scores.T, strict=True):
-            table[f"decision_value_{label}"] = column
+    table = table.assign(**score_columns(held.scores, classes))
     if held.folds is not None:
         table["fold"] = held.folds
     return table
+
+
+def score_columns(scores: np.ndarray, classes: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the columns of decision values: one for two classes, otherwise one for each."""
+    if scores.ndim == 1:
+        return {"decision_value": scores}
+    return {f"decision_value_{x}": column for x, column in zip(classes, scores.T, strict=True)}
 
 
 def summary(fitted: Fitted) -> dict[str, Any]:
@@ -87,7 +90,7 @@ def summary(fitted: Fitted) -> dict[str, Any]:
         "classes": labels,
         "class_counts": np.bincount(fitted.oof.y, minlength=len(labels)).tolist(),
         "positive": labels[1] if len(labels) == 2 else None,
-        "error": {**_plain(fitted.errors[0]), "judged_by": fitted.judged_by},
+        "error": {**estimate_values(fitted.errors[0]), "judged_by": fitted.judged_by},
         "selection_error": {
             "measure": MEASURES[fitted.options.scoring],
             "value": value,
@@ -109,7 +112,7 @@ def summary(fitted: Fitted) -> dict[str, Any]:
         "versions": versions(),
     }
     if len(fitted.errors) > 1:
-        found["plain_error"] = _plain(fitted.errors[1])
+        found["plain_error"] = estimate_values(fitted.errors[1])
     if hasattr(model, "coef_"):
         table = feature_table(fitted)
         found["n_chosen"] = n_chosen(fitted)
@@ -141,7 +144,8 @@ def versions() -> dict[str, str]:
     }
 
 
-def _plain(estimate: Estimate) -> dict[str, Any]:
+def estimate_values(estimate: Estimate) -> dict[str, Any]:
+    """Return an error as values that JSON can hold."""
     return {
         "measure": estimate.measure,
         "value": estimate.value,

@@ -64,6 +64,7 @@ def metadata_of(fitted: Fitted) -> dict[str, Any]:
     return {name: found[name] for name in kept} | {
         "scoring": fitted.options.scoring,
         "seed": fitted.options.seed,
+        "id": fitted.table.id_name,
         "columns": [str(name) for name in fitted.learned.preparation.feature_names_in_],
     }
 
