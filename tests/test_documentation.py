@@ -5,6 +5,8 @@ import importlib
 import pathlib
 import re
 import runpy
+import shlex
+import subprocess
 import types
 
 import pytest
@@ -18,7 +20,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 _BLOCK = re.compile(r"^([^\n]*)\n```([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _NOT_RUN = re.compile(r"<!-- not run: \S.* -->")
 _SHOWN = {"text"}  # a drawing or a file, nothing to run
-_LINK = re.compile(r"\]\((?!https?://|mailto:|#)([^)#\s]+)")
+_LINK = re.compile(r"(?:\]\(|src=\"|srcset=\")(?!https?://|mailto:|#)([^)\"#\s]+)")
 # By their files: the folders of solvers need not be regular packages.
 SOURCE = pathlib.Path(anynorm.__file__).parent
 MODULES = sorted(
@@ -49,11 +51,50 @@ def test_examples_of_the_pages(page):
     assert result.failed == 0
 
 
+def commands(page):
+    """The shell commands of a page, each with the output that stands below it."""
+    for language, content, excused in blocks(page):
+        if language == "console" and not excused:
+            for part in re.split(r"^\$ ", content, flags=re.MULTILINE)[1:]:
+                command, _, output = part.partition("\n")
+                while command.endswith("\\"):
+                    more, _, output = output.partition("\n")
+                    command = command[:-1] + more
+                yield command, output
+
+
+def run_command(command):
+    """What a command prints: ours in this process, others by the shell."""
+    if not command.startswith("anynorm "):
+        return subprocess.run(
+            command, shell=True, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        ).stdout.decode()
+    from typer.testing import CliRunner
+
+    from anynorm.cli.app import app
+
+    return CliRunner().invoke(app, shlex.split(command)[1:]).output
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(commands(page))], ids=lambda page: page.name
+)
+def test_shell_commands_of_the_pages(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", "1")
+    for command, wanted in commands(page):
+        found = run_command(command)
+        assert doctest.OutputChecker().check_output(wanted, found, FLAGS), f"{command}\n{found}"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_block_is_run_or_says_why_it_is_not(page):
     for language, content, excused in blocks(page):
         if language == "python":
             assert content.startswith(">>> "), f"would not be run:\n{content}"
+        elif language == "console":
+            assert content.startswith("$ "), f"would not be run:\n{content}"
         else:
             assert language in _SHOWN or excused, f"not run, without a reason:\n{content}"
 
