@@ -37,6 +37,8 @@ Kernel = Callable[[Any, Any], ArrayLike]
 _BLOCK_ENTRIES = 1 << 21
 _CACHED_ENTRIES = 1 << 15
 _COLUMNS = 2048  # that are taken out of X, and widened, at once
+_WORTH_HALVING = 512  # columns from which pairs of them are evaluated once only,
+_HALVED_ENTRIES = 1 << 22  # if no more than this of X is taken at once
 _SYMMETRY = {np.dtype(np.float32): 1e-5}
 _WIDE_SYMMETRY = 1e-8
 _PROBED_ROWS = 32
@@ -179,11 +181,17 @@ class Gram:
         if self.name == "linear":
             w = rmatvec(_take(self._points, used), beta[used])
             return _finite(matvec(points, w))
-        out = np.zeros(points.shape[0])
+        out, others = np.zeros(points.shape[0]), slice(None)
         n_values = WORTH_COMPILED if compiled else len(out) * len(used)
+        small = self.X is not None and len(used) * self.X.shape[1] <= _HALVED_ENTRIES
+        if small and len(used) >= _WORTH_HALVING:
+            own, sums = np.arange(self.n)[rows], self.sums(used)
+            if isinstance(sums, DenseSums) and np.array_equal(own[beta[own] != 0], used):
+                others = beta[own] == 0
+                out[~others] = sums.among_columns(beta[used], n_values=n_values)
         for start in range(0, len(used), _COLUMNS):
             part = used[start : start + _COLUMNS]
-            out += self.sums(part)(points, beta[part], n_values=n_values)
+            out[others] += self.sums(part)(points[others], beta[part], n_values=n_values)
         return _finite(out)
 
     def sums(self, cols: Any, dtype: DTypeLike = np.float64) -> KernelSums:

@@ -127,6 +127,24 @@ class DenseSums(KernelSums):
         """Return the same in float64; `columns` are the fixed rows as they were given."""
         return DenseSums(self.name, self.parameters, columns)
 
+    def among_columns(self, weights: Array, *, n_values: int = 0) -> Array:
+        """Return the sums for the fixed rows themselves: each pair is evaluated once."""
+        out, width = np.zeros(self.width), min(self.width, _CACHED_COLUMNS)
+        finish = self._finisher(max(n_values, self.width**2))
+        store = np.empty(width * width, self.dtype)
+        weights = weights.astype(self.dtype, copy=False)
+        for rows in ranges(self.width, width):
+            for start in range(rows.start, self.width, width):
+                columns = slice(start, min(start + width, self.width))
+                shape = rows.stop - rows.start, columns.stop - columns.start
+                values = store[: shape[0] * shape[1]].reshape(shape)
+                np.matmul(self.columns[rows], self.columns[columns].T, out=values)
+                finish(values, self._lengths[rows], self._lengths[columns], **self._given)
+                out[rows] += values @ weights[columns]
+                if start > rows.start:
+                    out[columns] += weights[rows] @ values
+        return out
+
     def _prepared(self, X: Any) -> Block:
         X = X.toarray() if sp.issparse(X) else np.asarray(X)
         X = X if self._origin is None else X - self._origin
@@ -136,10 +154,13 @@ class DenseSums(KernelSums):
         return max(1, _CACHED_BYTES // self.dtype.itemsize // min(self.width, _CACHED_COLUMNS))
 
     def _adder(self, n_values: int) -> Callable[[Any, Block, Array], None]:
-        finish: Callable[..., Any] = rbf_of_products
-        if n_values >= WORTH_COMPILED and self.name == "rbf":
-            finish = _compiled(self.dtype)
-        return partial(self._add_dense, finish=finish)
+        return partial(self._add_dense, finish=self._finisher(n_values))
+
+    def _finisher(self, n_values: int) -> Callable[..., Any]:
+        """What turns products and squared lengths into kernel values, in place."""
+        if self.name == "rbf":
+            return _compiled(self.dtype) if n_values >= WORTH_COMPILED else rbf_of_products
+        return _poly_or_linear
 
     def _add_dense(self, X: Any, weights: Block, out: Array, finish: Callable[..., Any]) -> None:
         weights = weights.astype(self.dtype, copy=False)
@@ -152,10 +173,7 @@ class DenseSums(KernelSums):
                 shape = len(block), columns.stop - columns.start
                 values = store[: shape[0] * shape[1]].reshape(shape)
                 np.matmul(block, self.columns[columns].T, out=values)
-                if self.name == "rbf":
-                    finish(values, lengths, self._lengths[columns], **self._given)
-                elif self.name == "poly":
-                    poly_of_products(values, **self._given)
+                finish(values, lengths, self._lengths[columns], **self._given)
                 out[rows] += values @ weights[columns]
 
 
@@ -195,6 +213,12 @@ def poly_of_products(values: Block, *, gamma: float, degree: float, coef0: float
     values *= gamma
     values += coef0
     return np.power(values, degree, out=values)
+
+
+def _poly_or_linear(values: Block, rows: Block, columns: Block, **given: Any) -> None:
+    """The two kernels that need no lengths."""
+    if given:
+        poly_of_products(values, **given)
 
 
 def _stored_like(X: Any, other: Any) -> Any:

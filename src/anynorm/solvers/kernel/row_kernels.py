@@ -58,3 +58,12 @@ def compact(store, slots, columns, flat):
         row, start = store[slots[k]], k * width
         for c in range(width):
             flat[start + c] = row[columns[c]]
+
+
+@kernel
+def take_columns(store, slots, columns, out):
+    """Some columns of rows."""
+    for k in range(slots.size):
+        row = store[slots[k]]
+        for c in range(columns.size):
+            out[k, c] = row[columns[c]]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.gram import Gram
-from anynorm.solvers.kernel.row_kernels import add_rows, compact, small_square
+from anynorm.solvers.kernel.row_kernels import add_rows, compact, small_square, take_columns
 from anynorm.solvers.kernel.row_makers import RowMaker
 
 Index = NDArray[np.intp]
@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 
 _LEAST_ROWS = 64
 _FEW_POINTS = 300
+_LITTLE_BYTES = 1 << 24
 
 
 class KernelRows:
@@ -175,6 +176,28 @@ class KernelRows:
                 self.add(scores, slots, weights[part])
             finally:
                 self.release(slots)
+
+    def entries(self, index: Index, columns: Index, kind: Any) -> NDArray[Any]:
+        """Return ``K[index, columns]`` as an array of a kind, from the rows `index`.
+
+        Entries asked for in float64 come from the kernel itself.
+        """
+        if kind == np.float64 and not self.are_exact:
+            return self.gram.block(index, columns)
+        out = np.empty((len(index), len(columns)), kind)
+        for start in range(0, len(index), self.block_rows):
+            part = slice(start, start + self.block_rows)
+            slots = self.load(index[part])
+            try:
+                take_columns(self._store, slots, columns, out[part])
+            finally:
+                self.release(slots)
+        return out
+
+    def room_for(self, n_bytes: int) -> bool:
+        """Whether so much memory on top of the rows is little, or within a tenth of the limit."""
+        filled = self._n_filled * self._store.itemsize * self.n
+        return n_bytes <= max(1.1 * self._max_bytes - filled, _LITTLE_BYTES)
 
     def exact_scores(self, beta: Array, rows: Index | slice = slice(None)) -> Array:
         """Return ``(K @ beta)[rows]`` in float64, from the kernel itself."""

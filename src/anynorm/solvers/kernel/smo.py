@@ -6,9 +6,9 @@
 The blocks are those of Joachims (1999), chosen by how much their pairs violate optimality; within
 a block pairs are chosen to second order (Fan, Chen, Lin 2005).  Rows of K are needed for a block
 only, and so come from products of matrices.  Steps along what the last blocks did together need no
-row at all, as K times it is known: they shorten the tail where many variables are free; where few
-are, Newton steps end it.  Rows that have settled at their bounds, if they are most of them, are
-left out for a while.
+row at all, as K times it is known: they shorten the tail where many variables are free, and Newton
+steps for the free variables end it.  Rows that have settled at their bounds, if they are most of
+them, are left out for a while.
 
 Rows may be float32.  Whenever the gap seems small enough, K beta is computed anew in float64, and
 what was lost to rounding is there to be mended.
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from anynorm.certificate import relative_gap
 from anynorm.solution import Progress, Status
-from anynorm.solvers.kernel.free_step import free_step
+from anynorm.solvers.kernel.newton import Face, FreeSteps
 from anynorm.solvers.kernel.rows import KernelRows
 from anynorm.solvers.kernel.smo_kernels import largest, pulls, rises_and_falls, solve_block
 
@@ -42,7 +42,8 @@ _LEAP_EVERY, _LEAPS = 10, 5  # blocks between two leaps, and how many directions
 _EARLY = 0.7  # of tol: the gap by float32 rows at which the exact one is computed
 _PROGRESS, _PATIENCE = 0.9, 200  # looks at the gap without such progress
 _SINGULAR = 1e-6
-_NEWTON_FROM, _MOST_FREE, _NEWTON_AGAIN = 0.05, 2000, 5  # gap, variables, blocks in between
+_NEWTON_FROM, _NEWTON_AGAIN = 0.9, 5  # gap, blocks in between
+_FACTOR_SPEED = 210  # k^3 per entry of a row added to the scores, in the same time
 _SHRINK_AFTER, _SHRINK_AGAIN = 100, 15  # blocks with all rows before those not settled go on alone
 _MOST_KEPT, _SHRUNK_BLOCKS, _SHRUNK_GOAL = 0.4, 1000, 0.25
 _LEAP_UNTIL = 1e-5  # gap: later on leaps disturb more than they gain
@@ -196,7 +197,8 @@ class _Search:
         self.diagonal = np.empty(0) if box.diagonal is None else box.diagonal
         self.n_steps = self.n_blocks = 0
         self.next_shrink = _SHRINK_AFTER
-        self.next_newton, self.newton_wait = 0, _NEWTON_AGAIN
+        self.next_newton, self.newton_wait, self.work = 0, _NEWTON_AGAIN, 0.0
+        self.steps = FreeSteps(rows, self.diagonal, len(box.sign))
         m = len(box.sign)
         self.pull, self.rise, self.fall = np.empty(m), np.empty(m), np.empty(m)
         self.chosen = np.zeros(m, dtype=bool)
@@ -232,33 +234,74 @@ class _Search:
             self.precise = self.matters(self.beta, self.scores, self.intercept())
         self.scores[self.precise] = self.rows.exact_scores(self.beta, np.flatnonzero(self.precise))
         self.exact = True
+        self.next_newton = self.n_blocks
         self.leaps = _Leaps(self.beta, self.scores)
 
     def newton(self) -> bool:
-        """Take the free variables to their optimum, where they are few; whether that was done."""
+        """Take the free variables to their optimum, if that pays; whether it was done.
+
+        A factor is made when the blocks since the last one have cost as much.
+        """
         box = self.box
         if self.n_blocks < self.next_newton:
             return False
         self._look_round()
-        free = np.flatnonzero((self.value > box.lower) & (self.value < box.upper))
-        if not 0 < len(free) <= _MOST_FREE:
+        free = self._free()
+        k = len(free)
+        if k <= 2:
             return False
-        index, sign = box.row[free], box.sign[free]
-        Q = self.rows.gram.block(index, index)
-        if self.diagonal.size:
-            Q += self.diagonal[index] * (index[:, None] == index[None, :])
-        Q *= sign[:, None] * sign
-        rules = [sign, np.ones(len(free))] if self.left <= 0 else [sign]
-        below, above = (box.lower - self.value)[free], (box.upper - self.value)[free]
-        change = free_step(Q, sign * self.pull[free], np.array(rules), below, above)
-        if change is not None and self.left > 0 and float(change.sum()) > self.left:
-            change = None
-        self.newton_wait = _NEWTON_AGAIN if change is not None else 2 * self.newton_wait
+        below, above = box.lower - self.value, box.upper - self.value
+        up = box.sign > 0
+        face = Face(
+            box.row, box.sign, self.pull, np.where(up, below, -above), np.where(up, above, -below)
+        )
+        if not self.steps.knows(free):
+            n_bytes = 5 * k * k  # a float32 factor and a fourth of it for changes
+            if self.work < k**3 / _FACTOR_SPEED or not self.rows.room_for(n_bytes):
+                return False
+            self.work = 0.0
+            if not self.steps.prepare(face, free):
+                self.newton_wait *= 4
+                self.next_newton = self.n_blocks + self.newton_wait
+                return False
+        found = self.steps.step(face, free, self.left <= 0)
+        done = found is not None and self._go(*found)
+        self.newton_wait = max(_NEWTON_AGAIN, k // _BLOCK) if done else 2 * self.newton_wait
         self.next_newton = self.n_blocks + self.newton_wait
-        if change is None:
+        return done
+
+    def _free(self) -> Index:
+        """The variables between their bounds, one for each row."""
+        box = self.box
+        free = np.flatnonzero((self.value > box.lower) & (self.value < box.upper))
+        if len(box.row) == self.rows.n:
+            return free
+        return free[np.sort(np.unique(box.row[free], return_index=True)[1])]
+
+    def _go(self, variables: Index, change: Array) -> bool:
+        """Go along a change of beta as far as is best; whether that is any way."""
+        box = self.box
+        moving = np.flatnonzero(change)
+        variables, change = variables[moving], change[moving]
+        image = np.zeros(self.rows.n)
+        self.rows.add_any(image, box.row[variables], change)
+        own = box.row[variables]
+        bend = float(change @ image[own])
+        if self.diagonal.size:
+            bend += float(self.diagonal[own] @ change**2)
+        gain = float(self.pull[variables] @ change)
+        if not gain > 0:
             return False
-        self.rows.add_any(self.scores, index, sign * change)
-        self.value[free] = np.clip(self.value[free] + change, box.lower[free], box.upper[free])
+        step = min(1.0, gain / bend) if bend > 0 else 1.0
+        total = float(box.sign[variables] @ change)
+        if self.left > 0 and step * total > self.left:  # with nothing left the total is zero
+            step = self.left / total
+        self.value[variables] = np.clip(
+            self.value[variables] + step * box.sign[variables] * change,
+            box.lower[variables],
+            box.upper[variables],
+        )
+        self.scores += step * image
         self._set_beta()
         self.exact = False
         self.leaps = _Leaps(self.beta, self.scores)
@@ -322,6 +365,7 @@ class _Search:
         if self.rows.are_exact:
             return False
         self.rows = self.rows.in_float64()
+        self.steps = FreeSteps(self.rows, self.diagonal, len(self.box.sign))
         self.place[:] = -1  # what is known of the block comes from float32 rows
         self.exact = False
         self.refresh()
@@ -347,6 +391,7 @@ class _Search:
             change = sign * (value - self.value[block])
             moved = change != 0
             self.rows.add(self.scores, slots[moved], change[moved])
+            self.work += len(block) * self.rows.n
         finally:
             self.rows.release(slots)
         self.value[block] = value
