@@ -45,7 +45,8 @@ help:
 
 demo:
 	@sh tools/environment.sh cli
-	@$(BIN)/anynorm example demo/breast_cancer.csv
+	@$(BIN)/anynorm example demo/breast_cancer.csv >/dev/null
+	@echo "The first run compiles for about a minute."
 	$(BIN)/anynorm fit demo/breast_cancer.csv --target diagnosis --id sample --positive malignant -o demo
 	@echo "Open demo/report.html in a browser."
 

@@ -12,6 +12,10 @@ from anynorm.cli import arguments, output
 if TYPE_CHECKING:
     from anynorm.job import Fitted
 
+_HINTS = (
+    "This takes a while; --time-limit SECONDS ends it.",
+    "This takes a while; --max-features 20 shortens the paths, --time-limit SECONDS ends them.",
+)
 _SHOWN = 20  # features in the printed table; all are in features.csv
 
 
@@ -109,7 +113,7 @@ def fit(
             budget=budget, seed=seed, jobs=jobs, time_limit=time_limit,
         ).checked()  # fmt: skip
         usable_folder(folder)
-        with output.progress_bar(hidden=quiet) as show:
+        with output.progress_bar(hidden=quiet, hint=_HINTS[options.model == "sparse"]) as show:
             reading: dict[str, Any] = {
                 "target": target, "id": id, "group": group, "positive": positive,
                 "drop": tuple(drop or ()), "text": tuple(text or ()), "transpose": transpose,

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import sys
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,6 +19,7 @@ from rich.table import Table
 OK, BAD_INPUT, NOT_CONVERGED, INTERRUPTED = 0, 2, 3, 130
 
 _WIDEST = 100_000
+_LONG = 30.0  # seconds
 
 Show = Callable[[float, str, float | None], None]
 
@@ -57,9 +59,12 @@ def escape(text: str) -> str:
 
 
 @contextmanager
-def progress_bar(*, hidden: bool) -> Iterator[Show]:
-    """A bar on the terminal, with the last gap; nothing where stderr is no terminal."""
-    console = err()
+def progress_bar(*, hidden: bool, hint: str = "") -> Iterator[Show]:
+    """A bar on the terminal, with the last gap; nothing where stderr is no terminal.
+
+    `hint` is printed where the work turns out to be long.
+    """
+    console, began, told = err(), time.monotonic(), not hint
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -72,6 +77,10 @@ def progress_bar(*, hidden: bool) -> Iterator[Show]:
         task = progress.add_task("reading", total=1.0, gap="")
 
         def show(share: float, what: str, gap: float | None) -> None:
+            nonlocal told
+            if not told and share < 0.5 and time.monotonic() - began > _LONG:
+                told = True
+                progress.console.print(hint)
             text: dict[str, Any] = {} if gap is None else {"gap": f"gap {gap:.1e}"}
             progress.update(task, completed=share, description=what, **text)
 
