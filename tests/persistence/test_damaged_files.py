@@ -244,6 +244,17 @@ def test_parameters_newer_than_the_file_have_their_defaults(folder):
         load_model(path)
 
 
+def test_a_forged_folder_of_pickles_is_not_followed(folder):
+    members = members_of(saved("pipeline", str(folder)))
+    tree = json.loads(members["model.json"])
+    assert tree["class"] == "sklearn.pipeline.Pipeline"
+    tree["state"]["memory"] = "/somewhere"
+    members["model.json"] = json.dumps(tree).encode()
+    path = folder / "forged.anynorm"
+    path.write_bytes(signed(members))
+    assert load_model(path).memory is None
+
+
 def test_another_scikit_learn_is_warned_of(folder):
     members = members_of(saved("pipeline", str(folder)))
     manifest = json.loads(members["manifest.json"])

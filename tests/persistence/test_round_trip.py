@@ -12,6 +12,9 @@ import scipy.sparse as sp
 import sklearn
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import anynorm
 from anynorm import ModelFileError, load_metadata, load_model, norms, save_model
@@ -148,6 +151,16 @@ class _Mine(anynorm.LinearSVC):
     pass
 
 
+class _Changed:
+    """A model whose kernel was exchanged after its fit."""
+
+    def __init__(self, kernel):
+        self.model = anynorm.SVC(kernel=kernel)
+
+    def fit(self, X, y):
+        return self.model.fit(X, y).set_params(kernel="rbf")
+
+
 class _MyNorm(norms.L1):
     pass
 
@@ -157,7 +170,7 @@ class _MyNorm(norms.L1):
     [
         (
             lambda: anynorm.SVC(kernel=_kernel),
-            r"SVC's kernel is the function _kernel.*precomputed",
+            r"SVC was fitted with a kernel.*precomputed",
         ),
         (
             lambda: anynorm.SVC(kernel="linear", slack=norms.Mahalanobis(lambda X: np.eye(len(X)))),
@@ -169,6 +182,11 @@ class _MyNorm(norms.L1):
             r"scoring is the function.*set_params\(scoring=None\)",
         ),
         (lambda: anynorm.SparseSVCCV(cv=iter([([0, 1, 2], [3])])), r"set_params\(cv=None\)"),
+        (lambda: _Changed(kernel=_kernel), r"SVC was fitted with a kernel.*precomputed"),
+        (
+            lambda: OneVsRestClassifier(anynorm.SVC(kernel=_kernel)),
+            r"SVC's kernel is the function _kernel.*precomputed",
+        ),
         (lambda: _Mine(), "the model is a .*_Mine"),
         (
             lambda: GridSearchCV(anynorm.LinearSVC(), {"C": [1.0]}, cv=2),
@@ -183,6 +201,13 @@ def test_code_is_refused_with_a_remedy(make, message, tmp_path):
     with pytest.raises(ModelFileError, match=message):
         save_model(model, tmp_path / "model.anynorm")
     assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_of_pickles_is_not_kept(tmp_path):
+    # A pipeline's memory is such a folder, which fit reads: a stranger's must not be followed.
+    model = make_pipeline(StandardScaler(), anynorm.LinearSVC(), memory=str(tmp_path / "cache"))
+    save_model(model.fit(models.X, models.BINARY), tmp_path / "model.anynorm")
+    assert load_model(tmp_path / "model.anynorm").memory is None
 
 
 def test_an_attribute_of_ones_own_is_named(tmp_path):

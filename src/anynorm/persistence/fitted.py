@@ -15,12 +15,13 @@ from anynorm.path_record import PathRecord
 
 State = dict[str, Any]
 
-_PARAMETERS = {
+KERNEL_PARAMETERS: dict[str, tuple[str, ...]] = {
     "linear": (),
     "rbf": ("gamma", "origin"),
     "poly": ("gamma", "degree", "coef0"),
     "precomputed": (),
 }
+"""What the kernels that a file may name depend on."""
 
 
 def require(condition: bool, what: str) -> None:
@@ -73,9 +74,9 @@ def check_kernel(kernel: Any, n_features: int) -> None:
     """Check the name and the parameters of a kernel."""
     require(isinstance(kernel, dict) and set(kernel) == {"name", "parameters", "dtype"}, "a kernel")
     name, parameters = kernel["name"], kernel["parameters"]
-    require(isinstance(name, str) and name in _PARAMETERS, "a kernel's name")
+    require(isinstance(name, str) and name in KERNEL_PARAMETERS, "a kernel's name")
     require(isinstance(parameters, dict), "a kernel's parameters")
-    require(set(parameters) == set(_PARAMETERS[name]), "a kernel's parameters")
+    require(set(parameters) == set(KERNEL_PARAMETERS[name]), "a kernel's parameters")
     for key, value in parameters.items():
         if key == "origin":
             require(value is None or is_matrix(value, (n_features,)), "a kernel's origin")

@@ -171,6 +171,11 @@ def _with_kernel(
         state = plain.pack(value)
         kernel = state.pop(attribute, None)
         if kernel is not None:
+            if kernel.name not in fitted.KERNEL_PARAMETERS:
+                raise ModelFileError(
+                    f"{type(value).__name__} was fitted with a kernel that is a function, which a "
+                    "model file cannot hold. Fit it with a named kernel or kernel='precomputed'."
+                )
             dtype = getattr(kernel, "dtype", np.dtype(np.float64))
             parts = {"name": kernel.name, "parameters": kernel.parameters, "dtype": dtype}
             state["_kernel"] = parts
@@ -316,7 +321,6 @@ def _scikit_learn() -> Iterable[Kind]:
         "linear_model.Ridge": (),
         "linear_model.RidgeClassifier": ("_label_binarizer",),
         "multiclass.OneVsRestClassifier": (),
-        "pipeline.Pipeline": (),
         "preprocessing.FunctionTransformer": (),
         "preprocessing.LabelBinarizer": (),
         "preprocessing.MaxAbsScaler": (),
@@ -339,6 +343,11 @@ def _scikit_learn() -> Iterable[Kind]:
         "sklearn.linear_model.SGDClassifier",
         private=("_expanded_class_weight", "C"),
         left_out=("_loss_function_",),  # of use to partial_fit, which makes it anew
+    )
+    yield _estimator(
+        "sklearn.pipeline.Pipeline",
+        left_out=("memory",),  # a folder of pickles, which `fit` would open
+        mend=lambda state: {key: value for key, value in state.items() if key != "memory"},
     )
     yield _estimator("sklearn.linear_model.SGDRegressor", private=("C",))
     yield _constructed("sklearn.compose.make_column_selector")

@@ -150,9 +150,8 @@ class Encoder:
         self._objects[id(value)] = len(self._objects)
         self._alive.append(value)
         name = type(value).__name__
-        state = {
-            key: self.encode(item, f"{name}'s {key}") for key, item in kind.pack(value).items()
-        }
+        parts = sorted(kind.pack(value).items())  # so that equal models are equal files
+        state = {key: self.encode(item, f"{name}'s {key}") for key, item in parts}
         return {"type": "object", "class": kind.name, "state": state}
 
     _ENCODERS: ClassVar[tuple[tuple[Callable[[Any], bool], Callable[..., Any]], ...]] = (
