@@ -16,8 +16,8 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 
+from anynorm.atomic import atomic_file
 from anynorm.path import SolutionPath
 from anynorm.report.content import ClassView, PathReport, Report
 from anynorm.report.packing import packed
@@ -75,14 +75,9 @@ def write_report(content: Report, path: str | os.PathLike[str]) -> None:
     ...     os.path.getsize(file) < 200_000
     True
     """
-    target = Path(path)
     page = html(content).encode("utf-8", "replace")
-    unfinished = target.with_name(target.name + ".part")
-    try:
-        unfinished.write_bytes(page)
-        os.replace(unfinished, target)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with atomic_file(path) as file:
+        file.write(page)
 
 
 def path_html(path: SolutionPath) -> str:

@@ -19,7 +19,7 @@ class Evaluation {
         card("ROC curve", this.rocHost, this.rocText),
         card("Margins", this.marginHost, this.marginText)),
       hasTraining ? el("p", { class: "muted legend-line" }, el("span", { class: "swatch grey" }),
-        " Grey: the rows that the model was fitted to. With more features than samples these are perfect and say nothing about new samples.") : null,
+        " Grey: the same by the model that was fitted to these very rows. It flatters: with more features than samples it is perfect, and says nothing about new ones.") : null,
     );
     onWidth(this.rocHost, () => this.#drawRoc());
     onWidth(this.marginHost, () => this.#drawMargins());

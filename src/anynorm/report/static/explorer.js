@@ -176,7 +176,7 @@ class Explorer {
     this.evaluation = new Evaluation(host, this.samples, this.views.some((view) => view.training));
     this.togetherHost = this.codes ? el("div", {}) : null;
     return section(hasOof ? "Held-out samples at this s" : "Training rows at this s",
-      hasOof ? "Each sample is judged by the fold that did not see it."
+      hasOof ? "Each sample is judged by a model that did not see it. A rule that picked its s by these very results makes them a little too good there."
         : "This file has no cross-validation: these are the rows the path was fitted to. With more features than rows they are perfect and mislead.",
       host, this.togetherHost ? card("All classes together", this.togetherHost) : null);
   }

@@ -67,7 +67,7 @@ class FixedEvaluation {
 function heldOut() {
   if (!data.evaluation) return;
   const host = el("div", {});
-  main.append(section("Held-out samples", "Each sample is judged by the fold that did not see it.", host));
+  main.append(section("Held-out samples", "Each sample is judged by a model that did not see it.", host));
   new FixedEvaluation(host, data.evaluation);
 }
 
