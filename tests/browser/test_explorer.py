@@ -257,6 +257,47 @@ def test_every_class_has_a_tab_and_the_whole_is_judged_together(opened, three_cl
     assert page.quiet()
 
 
+def test_a_path_that_runs_on_for_long_opens_where_the_picks_are(opened, tmp_path):
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((40, 6)), np.arange(40) % 2
+    path = sparse_svm_path(X, y)
+    end, pick = float(path.s[-1]), 0.08 * float(path.s[-1])
+    view = ClassView("1", path, cv_s=path.s, cv_error=np.full(path.n_joints, 0.25),
+                     picks={"best": pick})  # fmt: skip
+    write_report(PathReport(title="Long", classes=[view]), tmp_path / "report.html")
+    page = opened(tmp_path / "report.html")
+    names = [f"x{j}" for j in range(6)]
+
+    def tallest():
+        ticks = page.page.locator(".lines text.tick[text-anchor=end]").all_text_contents()
+        return max(float(text) for text in ticks if text[0].isdigit())
+
+    def to_the_right():
+        page.page.evaluate(
+            "() => { const slider = document.getElementById('slider'); slider.value = 1;"
+            " slider.dispatchEvent(new Event('input')); }"
+        )
+        page.settle()
+        return page.shown()[0]
+
+    assert page.shown()[0] == pick
+    assert to_the_right() == pytest.approx(2.5 * pick)
+    assert_shows(page, view, names)
+    near = tallest()
+    page.page.select_option("#range", "whole")
+    assert to_the_right() == pytest.approx(end)
+    assert tallest() > near
+    page.page.select_option("#range", "near")
+    page.settle()
+    assert page.shown()[0] == pytest.approx(2.5 * pick)
+    page.page.fill("#input-s", repr(0.9 * end))
+    page.page.press("#input-s", "Enter")
+    page.settle()
+    assert page.page.input_value("#range") == "whole"
+    assert_shows(page, view, names)
+    assert page.quiet()
+
+
 def test_names_do_nothing(opened, tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((12, 3)), np.array([0, 1] * 6)

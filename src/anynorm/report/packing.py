@@ -136,8 +136,8 @@ def _class(view: ClassView, n_classes: int) -> tuple[dict[str, Any], list[str]]:
     if view.cv_s is not None:
         page["cv"] = {
             "s": array(view.cv_s, "f8"),
-            "error": array(view.cv_error, "f8"),
-            "se": _optional(view.cv_error_se, "f8"),
+            "error": array(view.cv_error, "f4"),
+            "se": _optional(view.cv_error_se, "f4"),
         }
     if view.oof_scores is not None:
         s, scores = np.asarray(view.oof_s, dtype=np.float64), np.asarray(view.oof_scores)

@@ -90,7 +90,7 @@ function numberTicks(low, high, count) {
 
 // A polyline through points in pixels; points that cannot be told apart are left out.
 function lineThrough(points) {
-  let text = "";
+  let text = points.length ? "" : "M0 0";
   let [px, py] = [NaN, NaN];
   points.forEach(([x, y], i) => {
     if (i > 0 && i < points.length - 1 && Math.abs(x - px) < 0.4 && Math.abs(y - py) < 0.4) return;

@@ -21,6 +21,8 @@ class Explorer {
     this.codes = this.views.length > 2 && this.views.every((view) => view.oof) ? this.#labels() : null;
     this.hovered = null;
     this.pending = false;
+    this.near = this.#interesting();
+    this.limit = this.near;
     this.even = this.#crowded(this.views[0]);
     const panelId = newId("class");
     this.panel = el("div", { id: panelId });
@@ -51,10 +53,19 @@ class Explorer {
     return this.views[this.index];
   }
 
-  // Whether most of the path is squeezed into a small part of the axis.
+  // How far to show the path at first: paths may run on for long after the last pick, or (where
+  // there are none) after most of the joints.
+  #interesting() {
+    const far = Math.max(...this.views.map(({ picks, path }) => (picks.length
+      ? 2.5 * Math.max(...picks.map(([, s]) => s)) : path.s[Math.floor(0.8 * (path.s.length - 1))])));
+    return far > 0 && far < 0.4 * this.end ? far : this.end;
+  }
+
+  // Whether what matters is squeezed into a small part of the axis.
   #crowded(view) {
-    const { s } = view.path;
-    return s.length > 8 && s[Math.floor(0.6 * s.length)] < 0.2 * this.end;
+    if (view.picks.length) return view.start() < 0.08 * this.limit;
+    const s = view.path.s.filter((place) => place <= this.limit);
+    return s.length > 8 && s[Math.floor(0.6 * s.length)] < 0.2 * this.limit;
   }
 
   #build() {
@@ -86,7 +97,24 @@ class Explorer {
       field("C", "C", place, (C) => (C > 0 ? this.view.path.ofPrice(C) : null)),
       field("Features", "count", { type: "number", min: 0, step: 1, size: 6 },
         (count) => (Number.isInteger(count) && count >= 0 ? this.view.path.ofCount(count) : null)),
-      el("label", { class: "field" }, el("span", {}, "Axis"), axis), this.problem);
+      el("label", { class: "field" }, el("span", {}, "Axis"), axis), this.#ranges(), this.problem);
+  }
+
+  #ranges() {
+    if (this.near === this.end) return null;
+    this.range = el("select", { id: "range", onchange: () => this.#show(this.range.value === "near" ? this.near : this.end) },
+      el("option", { value: "near" }, "to s = " + num(this.near, 3)),
+      el("option", { value: "whole" }, "whole path, to s = " + num(this.end, 3)));
+    return el("label", { class: "field" }, el("span", {}, "Range"), this.range);
+  }
+
+  // Show the path as far as a limit.
+  #show(limit) {
+    this.limit = limit;
+    this.range.value = limit === this.end ? "whole" : "near";
+    if (this.s > limit) this.set(limit);
+    this.#drawFigures();
+    this.slider.value = String(this.toAxis(this.s));
   }
 
   #typed(input, of) {
@@ -219,6 +247,7 @@ class Explorer {
 
   set(s) {
     this.s = Math.max(0, Math.min(s, this.end));
+    if (this.s > this.limit) this.#show(this.end);
     if (this.pending) return;
     this.pending = true;
     requestAnimationFrame(() => { this.pending = false; this.show(); });
@@ -227,13 +256,13 @@ class Explorer {
   // The horizontal axis, in [0, 1].
   toAxis(s) {
     if (!(this.end > 0)) return 0;
-    if (!this.even) return s / this.end;
+    if (!this.even) return s / this.limit;
     const [k, t] = placeIn(this.ends, s);
     return (k + t) / (this.ends.length - 1);
   }
 
   fromAxis(x) {
-    if (!this.even) return x * this.end;
+    if (!this.even) return x * this.limit;
     const last = this.ends.length - 1;
     const k = Math.min(Math.floor(x * last), last - 1);
     return this.ends[k] + (x * last - k) * (this.ends[k + 1] - this.ends[k]);
@@ -241,14 +270,14 @@ class Explorer {
 
   #axisTicks(width) {
     const count = Math.max(2, Math.floor(width / 110));
-    if (!this.even) return niceTicks(0, this.end, count).map((s) => [this.toAxis(s), num(s)]);
+    if (!this.even) return niceTicks(0, this.limit, count).map((s) => [this.toAxis(s), num(s)]);
     return Array.from({ length: count + 1 }, (_, k) => [k / count, num(this.fromAxis(k / count), 3)]);
   }
 
   #drawFigures() {
     if (!this.table || !this.lines.clientWidth) return;
-    const { s, end } = this.view.path;
-    this.ends = end < this.end ? [...s, this.end] : s.length > 1 ? s : [0, Math.max(this.end, 1)];
+    const inside = Array.from(this.view.path.s).filter((s) => s < this.limit);
+    this.ends = inside.length ? [...inside, this.limit] : [0, 1];
     const width = this.lines.clientWidth;
     this.wide = width > 560;
     const margin = { left: 52, right: this.wide ? 132 : 14, top: 24, bottom: 26 };
@@ -263,7 +292,7 @@ class Explorer {
   #largest() {
     const { path } = this.view;
     const start = path.at(Math.min(this.view.start(), path.end)).weights;
-    const last = path.at(path.end).weights;
+    const last = path.at(this.limit).weights;
     const size = (j) => Math.abs(start.get(j) || 0) + 1e-6 * Math.abs(last.get(j) || 0);
     return [...path.columns.keys()].sort((a, b) => size(b) - size(a) || a - b).slice(0, COLOURS);
   }
@@ -272,28 +301,38 @@ class Explorer {
   #lineOf(j, frame) {
     const { path } = this.view;
     const { knots, values } = path.columns.get(j);
-    const point = (k, value) => [frame.x(this.toAxis(path.s[k])), frame.y(value)];
     const last = path.s.length - 1;
     const parts = [];
     let points = [];
     knots.forEach((k, i) => {
-      if (!points.length && k > 0) points.push(point(k - 1, 0));
-      points.push(point(k, values[i]));
+      if (!points.length && k > 0) points.push([path.s[k - 1], 0]);
+      points.push([path.s[k], values[i]]);
       if (i === knots.length - 1 || knots[i + 1] > k + 1) {
-        if (k < last) points.push(point(k + 1, 0));
-        else if (path.end < this.end) points.push([frame.right, frame.y(values[i])]);
-        parts.push(lineThrough(points));
+        if (k < last) points.push([path.s[k + 1], 0]);
+        else if (path.end < this.limit) points.push([this.limit, values[i]]);
+        parts.push(lineThrough(this.#inside(points).map(([s, value]) => [frame.x(this.toAxis(s)), frame.y(value)])));
         points = [];
       }
     });
     return parts.join("");
   }
 
+  // The part of a line (s, value) that is shown, to its very end.
+  #inside(points) {
+    const beyond = points.findIndex(([s]) => s > this.limit);
+    if (beyond < 0) return points;
+    if (beyond === 0) return [];
+    const [[s0, v0], [s1, v1]] = [points[beyond - 1], points[beyond]];
+    return [...points.slice(0, beyond), [this.limit, v0 + (v1 - v0) * (this.limit - s0) / (s1 - s0)]];
+  }
+
   #drawLines(width, margin) {
     const { path } = this.view;
     const frame = new Frame(this.lines, width, this.wide ? 360 : 300, margin, "Weights of the features along the path");
     let [low, high] = [0, 0];
-    for (const value of path.values) [low, high] = [Math.min(low, value), Math.max(high, value)];
+    const shown = placeIn(path.s, this.limit)[0] + 1;
+    for (const value of path.values.subarray(0, path.indptr[shown])) [low, high] = [Math.min(low, value), Math.max(high, value)];
+    for (const value of path.at(this.limit).weights.values()) [low, high] = [Math.min(low, value), Math.max(high, value)];
     if (!(high > low)) [low, high] = [-1, 1];
     frame.domain(0, 1, low - 0.05 * (high - low), high + 0.05 * (high - low));
     frame.yAxis(numberTicks(low, high, 6), "weight" + (scales ? " (scaled units)" : ""));
@@ -303,7 +342,7 @@ class Explorer {
     const others = [...path.columns.keys()].filter((j) => !largest.includes(j));
     frame.add("path", { class: "others", d: others.map((j) => this.#lineOf(j, frame)).join("") });
     largest.forEach((j, rank) => frame.add("path", { class: "line c" + rank, d: this.#lineOf(j, frame) }));
-    const joints = Array.from(path.s, (s) => frame.x(this.toAxis(s)).toFixed(1));
+    const joints = Array.from(path.s).filter((s) => s <= this.limit).map((s) => frame.x(this.toAxis(s)).toFixed(1));
     frame.add("path", { class: "joints", d: [...new Set(joints)].map((x) => `M${x} ${frame.bottom}v-5`).join("") });
     this.linesFrame = frame;
     this.largest = largest;
@@ -317,7 +356,7 @@ class Explorer {
   }
 
   #lineNames(frame, largest) {
-    const last = this.view.path.at(this.view.path.end).weights;
+    const last = this.view.path.at(this.limit).weights;
     const ends = largest.map((j) => frame.y(last.get(j) || 0));
     spread(ends, 15, frame.top, frame.bottom).forEach((y, rank) => {
       const x = frame.right;
@@ -335,7 +374,7 @@ class Explorer {
       return;
     }
     const frame = new Frame(this.curve, width, cv ? 190 : 60, { ...margin, top: 34, bottom: 24 }, "Cross-validated " + data.measure + " along the path");
-    const x = (s) => frame.x(this.toAxis(Math.min(s, this.end)));
+    const x = (s) => frame.x(this.toAxis(Math.min(s, this.limit)));
     if (cv) {
       const spreadOf = (k) => (cv.se ? cv.se[k] : 0);
       const high = cv.error.reduce((most, error, k) => Math.max(most, error + spreadOf(k)), 0.01);
@@ -343,13 +382,12 @@ class Explorer {
       frame.domain(0, 1, Math.max(low, -0.02 * high), high);
       frame.yAxis(niceTicks(0, high, 4).map((v) => [v, percent(v).replace(".0%", "%")]), "CV " + data.measure);
       const clip = (v) => Math.max(frame.yDomain[0], v);
-      const places = Array.from(cv.s, (s, k) => k).filter((k) => cv.s[k] <= this.end * (1 + 1e-9));
+      const drawn = (value) => this.#inside(Array.from(cv.s, (s, k) => [s, value(k)])).map(([s, v]) => [x(s), frame.y(clip(v))]);
       if (cv.se) {
-        const upper = places.map((k) => [x(cv.s[k]), frame.y(cv.error[k] + cv.se[k])]);
-        const lower = places.map((k) => [x(cv.s[k]), frame.y(clip(cv.error[k] - cv.se[k]))]).reverse();
-        frame.add("path", { class: "band", d: lineThrough([...upper, ...lower]) + "Z" });
+        const edges = [drawn((k) => cv.error[k] + cv.se[k]), drawn((k) => cv.error[k] - cv.se[k]).reverse()];
+        frame.add("path", { class: "band", d: lineThrough(edges.flat()) + "Z" });
       }
-      frame.add("path", { class: "curve", d: lineThrough(places.map((k) => [x(cv.s[k]), frame.y(cv.error[k])])) });
+      frame.add("path", { class: "curve", d: lineThrough(drawn((k) => cv.error[k])) });
     } else frame.domain(0, 1, 0, 1);
     frame.xAxis(this.#axisTicks(frame.right - frame.left), null);
     frame.add("text", { class: "axis", x: frame.right + (this.wide ? 24 : 6), y: frame.bottom + 16 }, "s");

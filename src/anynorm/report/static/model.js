@@ -153,8 +153,8 @@ class Scores {
 class Curve {
   constructor(packed) {
     this.s = f8(packed.s);
-    this.error = f8(packed.error);
-    this.se = f8(packed.se);
+    this.error = f4(packed.error);
+    this.se = f4(packed.se);
   }
 
   at(s) {
