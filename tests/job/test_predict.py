@@ -69,6 +69,15 @@ def test_error_where_the_target_is_there(folder, frame, model):
     np.testing.assert_array_equal(found.confusion, want)
 
 
+def test_the_rows_that_the_model_learnt_from_are_recognised(folder, frame, model):
+    metadata = {"target": "state", "id": "who", "file": "data.csv", "rows": 60}
+    save_model(model, folder / "m.anynorm", metadata=metadata)
+    notes = run_predict(folder / "m.anynorm", folder / "data.csv").notes
+    assert "if it is this one, the error is too good" in notes[-1]
+    frame.iloc[1:].to_csv(folder / "data.csv", index=False)
+    assert run_predict(folder / "m.anynorm", folder / "data.csv").notes == []
+
+
 def test_no_target_no_error(folder, frame):
     frame.drop(columns=["state", "who"]).to_csv(folder / "new.csv", index=False)
     found = run_predict(folder / "m.anynorm", folder / "new.csv")

@@ -45,6 +45,37 @@ def test_samples_in_rows_with_labels_in_a_second_file(tmp_path, labels):
     assert list(table.features.columns) == ["x", "z"]
 
 
+@pytest.mark.parametrize("transpose", [False, True])
+def test_names_of_samples_keep_their_zeros(tmp_path, transpose):
+    text = "g,01,2,10\nx,1,2,3\n" if transpose else "key,x\n01,1\n2,2\n10,3\n"
+    other = written(tmp_path, "l.csv", "n,y\n2,q\n10,p\n01,p\n")
+    table = read_table(written(tmp_path, "m.csv", text), transpose=transpose, labels=other)
+    assert table.ids.tolist() == ["01", "2", "10"]
+    assert table.target.tolist() == ["p", "q", "p"]
+    assert table.features["x"].tolist() == [1, 2, 3]
+
+
+def test_prediction_keeps_samples_without_a_label(matrix, labels):
+    options = {"labels": labels, "target": "class", "transpose": True}
+    table = read_table(matrix, **options, for_prediction=True)
+    assert table.ids.tolist() == ["s1", "s2", "s3", "s4"]
+    assert table.target.tolist() == ["ALL", "ALL", "", "AML"]
+    assert table.notes[0] == "1 sample without a line in samples.csv: 's3'."
+
+
+def test_labels_in_parquet_and_in_a_file_that_cannot_have_them(matrix, labels, tmp_path):
+    pd.read_csv(labels).to_parquet(tmp_path / "l.parquet")
+    table = read_table(matrix, transpose=True, labels=tmp_path / "l.parquet", target="class")
+    assert table.target.tolist() == ["ALL", "ALL", "AML"]
+    pd.DataFrame({"x": [5, 6], "n": [1, 2]}).to_parquet(tmp_path / "d.parquet")
+    numbered = written(tmp_path, "n.csv", "who,y\n2,q\n1,p\n")
+    assert read_table(tmp_path / "d.parquet", labels=numbered).target.tolist() == ["p", "q"]
+    said = message(
+        read_table, matrix, transpose=True, labels=written(tmp_path, "l.svm", "1 1:1"), target="y"
+    )
+    assert "l.svm: labels are read from CSV, TSV or Parquet files." in said
+
+
 def test_the_column_of_names_can_be_given(matrix, tmp_path):
     other = written(tmp_path, "l.csv", "alias,real,class\ns1,s4,a\ns2,s3,b\ns3,s2,c\ns4,s1,a\n")
     table = read_table(matrix, transpose=True, labels=other, target="class", id="real")

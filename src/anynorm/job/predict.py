@@ -113,6 +113,11 @@ def run_predict(
     out = out.assign(**score_columns(scores, classes))
     if labels is None:
         return Predicted(out, [], None, notes)
+    if metadata.get("file") == table.source.name and metadata.get("rows") == len(table):
+        notes.append(
+            f"The model learnt from a file {table.source.name} of as many rows: if it is this one, "
+            "the error is too good."
+        )
     errors, confusion = _judged(labels, scores, classes, str(metadata.get("scoring")), notes)
     return Predicted(out, errors, confusion, notes)
 

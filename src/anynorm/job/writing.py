@@ -65,6 +65,7 @@ def metadata_of(fitted: Fitted) -> dict[str, Any]:
         "scoring": fitted.options.scoring,
         "seed": fitted.options.seed,
         "id": fitted.table.id_name,
+        "file": pathlib.Path(fitted.table.source).name,
         "columns": [str(name) for name in fitted.learned.preparation.feature_names_in_],
     }
 

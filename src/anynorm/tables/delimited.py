@@ -41,9 +41,9 @@ class Records:
     lines: NDArray[np.int64]
     notes: list[str] = field(default_factory=list)
 
-    def frame(self, as_text: Collection[str] = ()) -> pd.DataFrame:
-        """Return the values, with pandas' types; the columns in `as_text` stay text."""
-        keep = set(as_text)
+    def frame(self, as_text: Collection[str] | None = ()) -> pd.DataFrame:
+        """Return the values, with pandas' types; the columns in `as_text` (None: all) stay text."""
+        keep = set(self.names if as_text is None else as_text)
         frame = pd.read_csv(
             io.StringIO(self.body),
             sep=self.delimiter,

@@ -51,14 +51,23 @@ class Raw:
             self.lines = self.lines[keep]
 
 
-def load(path: pathlib.Path, kind: str, as_text: Collection[str]) -> Raw:
-    """Return the cells of a CSV, TSV or Parquet file."""
-    return _parquet(path) if kind == "parquet" else _delimited(path, kind, as_text)
+def load(
+    path: pathlib.Path, kind: str, as_text: Collection[str] | None, *, first_as_text: bool = False
+) -> Raw:
+    """Return the cells of a file; columns in `as_text` (None: all) stay text."""
+    if kind == "parquet":
+        return _parquet(path)
+    if kind == "svmlight":
+        raise TableError("labels are read from CSV, TSV or Parquet files.", source=path)
+    return _delimited(path, kind, as_text, first_as_text)
 
 
-def _delimited(path: pathlib.Path, kind: str, as_text: Collection[str]) -> Raw:
+def _delimited(
+    path: pathlib.Path, kind: str, as_text: Collection[str] | None, first_as_text: bool
+) -> Raw:
     records = read_records(path, kind)
-    frame = records.frame({"", *as_text})
+    first = records.names[:1] if first_as_text else []
+    frame = records.frame(None if as_text is None else {"", *first, *as_text})
     names = records.names
     raw = Raw(path, frame, records.lines, delimiter=records.delimiter, notes=records.notes)
     if len(names) > 1 and not names[-1]:

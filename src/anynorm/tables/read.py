@@ -151,13 +151,14 @@ def read_table(
         return _from_svmlight(source, target, group, positive, for_prediction)
     roles = {"target": target, "id": id, "group": group}
     named = [name for name in (target, id, group) if name is not None]
-    raw = load(source, kind, [*named, *text])
+    # Names of samples keep their zeros: the first column may be that of the names to join by.
+    raw = load(source, kind, [*named, *text], first_as_text=labels is not None or transpose)
     if transpose:
         raw = transposed(raw, [*named, *text])
     if labels is not None:
         path = existing(labels)
-        other = load(path, format_of(path, None), named)
-        target = samples.join(raw, other, id, target, group)
+        other = load(path, format_of(path, None), None)
+        target = samples.join(raw, other, id, target, group, keep_all=for_prediction)
         roles = {
             "target": target,
             "id": None if id not in raw.frame.columns else id,

@@ -8,11 +8,21 @@ from anynorm.tables import cells
 from anynorm.tables.errors import TableError, counted, listed, near_names
 from anynorm.tables.raw import Raw
 
+_FIRST = 20  # columns of whole numbers are names of samples among these alone
 
-def join(data: Raw, labels: Raw, id: str | None, target: str | None, group: str | None) -> str:
+
+def join(
+    data: Raw,
+    labels: Raw,
+    id: str | None,
+    target: str | None,
+    group: str | None,
+    *,
+    keep_all: bool,
+) -> str:
     """Add target and group from `labels` to `data` in place, and return the target's name.
 
-    Samples without a label are left out.
+    Samples without a line in `labels` are left out, or have no label where all are to be kept.
     """
     keys = _sample_names(labels, data, id)
     target = target or _only_column(labels, keys.column, group)
@@ -31,8 +41,8 @@ def join(data: Raw, labels: Raw, id: str | None, target: str | None, group: str 
     if not found.all():
         lost = [name for name, there in zip(samples, found, strict=True) if not there]
         data.notes.append(
-            f"{counted(len(lost), 'sample')} without a line in {labels.source.name}, left out: "
-            f"{listed(lost)}."
+            f"{counted(len(lost), 'sample')} without a line in {labels.source.name}"
+            f"{'' if keep_all else ', left out'}: {listed(lost)}."
         )
     unused = [name for name in place if name not in set(samples)]
     if unused:
@@ -41,8 +51,10 @@ def join(data: Raw, labels: Raw, id: str | None, target: str | None, group: str 
             f"{listed(unused)}."
         )
     data.row_names = samples
-    data.take(np.flatnonzero(found))
-    rows = np.array([place[name] for name in samples[found]], dtype=np.int64)
+    if not keep_all:
+        data.take(np.flatnonzero(found))
+        samples = samples[found]
+    rows = np.array([place.get(name, len(keys.names)) for name in samples], dtype=np.int64)
     if keys.data_column is not None:
         data.frame = data.frame.drop(columns=keys.data_column)
     columns = {}
@@ -51,7 +63,8 @@ def join(data: Raw, labels: Raw, id: str | None, target: str | None, group: str 
             if name in data.frame.columns:
                 data.notes.append(f"{name!r} is taken from {labels.source.name}.")
                 data.frame = data.frame.drop(columns=name)
-            columns[name] = labels.frame[name].to_numpy(dtype=object)[rows]
+            values = np.array([*cells.texts(labels.frame[name]), None], dtype=object)
+            columns[name] = values[rows]
     data.frame = data.frame.assign(**columns)
     others = [x for x in labels.frame.columns if x not in {*wanted, keys.column}]
     if others:
@@ -84,9 +97,10 @@ def _candidates(raw: Raw, id: str | None) -> dict[str | None, cells.Texts]:
     columns = raw.frame.columns
     if id is not None and id in columns:
         return {id: cells.texts(raw.frame[id])}
-    text = [x for x in columns if cells.is_text(raw.frame[x].dtype)]
-    whole = [x for x in columns[:20] if raw.frame[x].dtype.kind in "iu"]
-    return out | {name: cells.texts(raw.frame[name]) for name in dict.fromkeys([*text, *whole])}
+    kinds = raw.frame.dtypes
+    text = [x for x, kind in zip(columns, kinds, strict=True) if cells.is_text(kind)]
+    whole = [x for x in columns[:_FIRST] if kinds[x].kind in "iu"]
+    return out | {name: cells.texts(raw.frame[name]) for name in [*text, *whole]}
 
 
 def _sample_names(labels: Raw, data: Raw, id: str | None) -> _Keys:
