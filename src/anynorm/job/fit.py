@@ -165,7 +165,7 @@ def run_fit(
             oof, cut_too = _nested(task, splits, watch, table.ids)
             cut, judged, groups = cut or cut_too, oof, table.groups
             parts = [test for _, test in splits]
-            judged_by = _nested_words(splits, options)
+            judged_by = _nested_words(task, splits)
     model = learned.model
     _restore_labels(model, classes)
     wanted = dict.fromkeys([options.scoring, "error"])
@@ -239,10 +239,11 @@ def _fold_numbers(splits: list[tuple[np.ndarray, np.ndarray]], n: int) -> np.nda
     return numbers
 
 
-def _nested_words(splits: list[Any], options: FitOptions) -> str:
-    if options.cv == "loo":
+def _nested_words(task: Task, splits: list[tuple[np.ndarray, np.ndarray]]) -> str:
+    if task.options.cv == "loo":
         return f"nested cross-validation, each of {len(splits)} left out in turn"
-    return f"nested cross-validation, {len(splits)} folds within {len(splits)} folds"
+    inner = min(len(task.part(train).folds().splits) for train, _ in splits)
+    return f"nested cross-validation, {inner} folds within {len(splits)} folds"
 
 
 def _restore_labels(model: Any, classes: np.ndarray) -> None:

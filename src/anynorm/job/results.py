@@ -14,10 +14,9 @@ from anynorm.path import SolutionPath
 
 
 def feature_table(fitted: Fitted) -> pd.DataFrame:
-    """Return a row for each feature that is used by the model, on its path, or in a fold.
+    """Return a row for each feature, heaviest first.
 
-    Heaviest first.  Of more than two classes each has its rows.  A model without weights gives
-    the names alone.
+    Of more than two classes each has its rows.  A model without weights gives the names alone.
     """
     learned = fitted.learned
     names = np.asarray(learned.preparation.get_feature_names_out())
@@ -33,8 +32,6 @@ def feature_table(fitted: Fitted) -> pd.DataFrame:
         part["weight_original_units"] = originals[k]
         part["s_at_entry"] = np.nan if path is None else entries(path)
         part["selection_frequency"] = 1.0 if frequency is None else frequency
-        used = (weights != 0) | part["s_at_entry"].notna() | (part["selection_frequency"] > 0)
-        part = part[used]
         order = np.lexsort(
             [part["s_at_entry"], -part["selection_frequency"], -part["weight"].abs()]
         )
