@@ -131,14 +131,14 @@ def test_links_of_the_pages_outside_the_documentation_lead_somewhere(page):
 
 def test_the_api_reference_has_every_public_name():
     listed = set(re.findall(r"^   (\S+)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE))
-    public = {name for name in anynorm.__all__ if not name.startswith("__")}
-    for name in sorted(public):
-        member = getattr(anynorm, name)
-        if isinstance(member, types.ModuleType):
-            names = getattr(member, "__all__", [])
-            assert all(inner in listed for inner in names), (name, set(names) - listed)
-        else:
-            assert name in listed
+    public = {name: getattr(anynorm, name) for name in anynorm.__all__ if name[0] != "_"}
+    modules = {name for name, member in public.items() if isinstance(member, types.ModuleType)}
+    wanted = set(public) - modules
+    for name in modules | {"job", "report", "tables"}:
+        module = importlib.import_module(f"anynorm.{name}")
+        names = getattr(module, "__all__", [])
+        wanted |= {inner for inner in names if callable(getattr(module, inner))}
+    assert wanted - listed == set()
 
 
 def test_the_grid_of_models_is_drawn_and_its_cells_exist():
