@@ -7,9 +7,9 @@
   A peer runs at the loosest setting that reaches the gap wanted, or at the one with the smallest
   gap where none does.  The gap comes from the coefficients alone, scaled to the sum 1.
 * The Lasso, ConstrainedLasso at the radius that belongs to a share of the largest penalty against
-  the penalised solvers at that penalty: scikit-learn's, and celer's and skglm's where they are
-  installed (without them a row has no goal).  A peer's gap is that of the ball its coefficients
-  just reach.
+  the penalised solvers at that penalty.  A peer's gap is that of the ball its coefficients just
+  reach.  The ratio is to the faster of the peers that the goal names: celer for dense data, celer
+  and skglm for sparse ones.  Where one of these is not installed there is no ratio and no goal.
 """
 
 import argparse
@@ -39,6 +39,7 @@ HULLS = {
 }
 LASSO_GAP = 1e-6
 LASSO_PEERS = {"celer": "celer", "skglm": "skglm", "scikit-learn": "sklearn.linear_model"}
+RIVALS = {"dense": ("celer",), "text": ("celer", "skglm")}
 # Data, rows, columns, the largest penalty over the one to use, and the ratio to reach.
 LASSOS = {
     "dense 1000 x 20,000, lambda_max / 20": ("dense", 1000, 20_000, 20, 1.0),
@@ -189,7 +190,7 @@ class Run:
         return self._row(work, note, ours, peers, HULL_PEERS, HULL_GAP, HULL_GOAL)
 
     def lasso(self, title: str, kind: str, n: int, p: int, share: float, goal: float) -> Row:
-        """The Lasso, against the fastest penalised solver."""
+        """The Lasso, against the faster of its rivals among the penalised solvers."""
         size = {"kind": kind, "n": n, "p": p, "share": share, "repeats": self.repeats}
         ours = harness.call("benchmarks.bridge:lasso_ours", size, limit=self.limit)
         names = [name for name, home in LASSO_PEERS.items() if _installed(home)]
@@ -198,8 +199,9 @@ class Run:
         missing = [name for name in LASSO_PEERS if name not in names]
         note += f"; not installed: {', '.join(missing)}" if missing else ""
         work = f"Lasso, {title}, gap {LASSO_GAP:g}"
-        # The goal is set against celer and skglm: without them the row is information only.
-        return self._row(work, note, ours, peers, names, LASSO_GAP, None if missing else goal)
+        row = self._row(work, note, ours, peers, names, LASSO_GAP, goal, RIVALS[kind])
+        absent = any(name in missing for name in RIVALS[kind])
+        return dataclasses.replace(row, ratio=None, bound=None) if absent else row
 
     def _peers(
         self, function: str, names: Iterable[str], size: dict[str, Any], gap: float
@@ -223,7 +225,9 @@ class Run:
         names: Iterable[str],
         gap: float,
         goal: float | None,
+        rivals: Iterable[str] | None = None,
     ) -> Row:
+        """The row of a comparison; `rivals` are the peers that the ratio is about, or all."""
         notes = [
             f"{peer} reaches {trial['gap']:.1e} only"
             for peer, trial in peers.items()
@@ -231,7 +235,8 @@ class Run:
         ]
         notes += [f"{peer}: none in {self.limit:g} s" for peer in names if peer not in peers]
         others = ", ".join(f"{peer} {_measured(trial)}" for peer, trial in peers.items())
-        fastest = min((trial["cpu"] for trial in peers.values()), default=None)
+        rivals = names if rivals is None else rivals
+        fastest = min((peers[name]["cpu"] for name in rivals if name in peers), default=None)
         reached = ours["gap"] <= gap and fastest is not None
         return Row(
             work=work,

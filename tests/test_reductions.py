@@ -15,6 +15,7 @@ from sklearn.svm import SVC as LibSVC
 from sklearn.svm import OneClassSVM
 
 import anynorm
+from anynorm import min_norm_point
 from anynorm.reductions import lasso_to_svm, soft_margin, svm_to_lasso
 
 cp = pytest.importorskip("cvxpy", reason="the reference solutions come from Clarabel")
@@ -483,15 +484,6 @@ def test_svm_solvers_solve_a_lasso(solve, seed):
 # ----------------------------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize("radius", [0, -1.0, np.nan, np.inf, "1", None])
-def test_a_radius_that_is_not_positive_is_named(radius):
-    if radius == "1":
-        assert lasso_to_svm([[1.0]], [1.0], radius).radius == 1.0
-        return
-    with pytest.raises(ValueError, match=r"radius must be a positive, finite number; got"):
-        lasso_to_svm([[1.0]], [1.0], radius)
-
-
 @pytest.mark.parametrize(
     ("A", "b", "message"),
     [
@@ -521,6 +513,39 @@ def test_points_that_cannot_be_used_are_named():
         svm_to_lasso([[1.0, 1.0]], w=[1.0, 2.0])
     with pytest.raises(ValueError, match="A has NaN"):
         svm_to_lasso([[np.nan]])
+
+
+@pytest.mark.parametrize(("size", "size_of_b"), [(1e-170, 1e-170), (1e200, 1.0), (1.0, 1e-300)])
+def test_the_scale_of_a_lasso_does_not_matter(size, size_of_b):
+    """Squares that underflow made every point the best one, certified."""
+    rng = np.random.default_rng(3)
+    A, b = rng.normal(size=(25, 40)), rng.normal(size=25)
+    expected = lasso_to_svm(A, b, 1.5)
+    expected = expected.to_lasso(min_norm_point(expected).x)
+    points = lasso_to_svm(A * size, b * size_of_b, 1.5 * size_of_b / size)
+    solution = min_norm_point(points)
+    assert solution.certificate.gap <= 1e-9
+    found = points.to_lasso(solution.x) * size / size_of_b
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("radius", [0, -1.0, np.nan, np.inf, "1", None, True, 10**400, [1.0, 2.0]])
+def test_a_radius_that_cannot_be_used_is_named(radius):
+    with pytest.raises(ValueError, match="radius must be a positive, finite number; got"):
+        lasso_to_svm(np.eye(2), [1.0, 0.0], radius)
+
+
+def test_a_matrix_that_cannot_be_used_is_named():
+    for A, message in (
+        (np.empty((0, 2)), "A has no rows"),
+        (np.empty((2, 0)), "A has no columns"),
+        (sp.csc_array(np.eye(2) * 1j), "A must hold real numbers; got the type complex128"),
+        (np.eye(2) * 1j, "A is complex"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            lasso_to_svm(A, np.ones(A.shape[0]), 1.0)
+        with pytest.raises(ValueError, match=message):
+            min_norm_point(A)
 
 
 def test_a_soft_margin_that_cannot_be_used_is_named():

@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 def finite_matrix(A: Any, name: str) -> Matrix:
     """Return a float matrix, dense, CSC or CSR, after checking that its entries are finite."""
     if sp.issparse(A):
+        if A.dtype.kind not in "fiub":
+            raise ValueError(f"{name} must hold real numbers; got the type {A.dtype}.")
         A = A if A.format in ("csc", "csr") else A.tocsc()
         A = A if A.dtype in (np.float32, np.float64) else A.astype(np.float64)
         if not A.has_canonical_format:  # entries stored twice would be squared apart
@@ -33,8 +35,9 @@ def finite_matrix(A: Any, name: str) -> Matrix:
         values = A
     if A.ndim != 2:
         raise ValueError(f"{name} must be a matrix; got an array of {A.ndim} dimensions.")
-    if A.shape[1] == 0:
-        raise ValueError(f"{name} has no columns; give at least one.")
+    for length, axis in zip(A.shape, ("rows", "columns"), strict=True):
+        if length == 0:
+            raise ValueError(f"{name} has no {axis}; give at least one.")
     if not np.isfinite(values).all():
         raise ValueError(f"{name} has NaN or infinite entries. Replace them by finite values.")
     return A
@@ -64,8 +67,8 @@ def _floats(values: Any, name: str) -> Array:
 def positive(value: Any, name: str) -> float:
     """Return a number, after checking that it is positive and finite."""
     try:
-        number = float(value)
-    except (TypeError, ValueError):
+        number = math.nan if isinstance(value, bool | np.bool_ | str) else float(value)
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not 0 < number < math.inf:
         raise ValueError(f"{name} must be a positive, finite number; got {value!r}.")

@@ -278,6 +278,16 @@ class LassoAsSVM:
         inner -= col_sign * self._along_b[col]
         return inner + float(self.b @ self.b)
 
+    def largest_entry(self) -> float:
+        """Return a number of the size of the largest entry."""
+        return max(self.radius * _largest(self.A), float(np.abs(self.b).max()))
+
+    def divided(self, scale: float) -> LassoAsSVM:
+        """Return the points divided by `scale`, their part A of size 1."""
+        size = _largest(self.A) or 1.0
+        A = self.A.astype(np.float64) / size
+        return LassoAsSVM(A, self.b / scale, self.radius * (size / scale))
+
     def to_lasso(self, z: ArrayLike) -> Array:
         """Return the coefficients of the Lasso for a point of the simplex."""
         z = _of_simplex(z, self.n)
@@ -561,6 +571,11 @@ def _of_simplex(x: Any, n: int) -> Array:
             f"x must lie in the simplex; its least entry is {x.min():g} and its sum {x.sum():g}."
         )
     return x
+
+
+def _largest(A: Matrix) -> float:
+    values = A.data if sp.issparse(A) else A
+    return float(np.abs(values).max(initial=0.0))
 
 
 def _entries(A: Matrix, rows: Array, columns: Array) -> Array:

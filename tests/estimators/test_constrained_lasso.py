@@ -241,6 +241,28 @@ def test_targets_that_cannot_be_used_are_named(y, message):
         ConstrainedLasso().fit([[1.0], [2.0]], y)
 
 
+def test_data_whose_squares_underflow_are_refused():
+    """All coefficients were 0, with a gap of 0."""
+    X, y = regression()
+    with pytest.raises(ValueError, match=r"y has no value beyond 1e-100 .* Multiply y"):
+        ConstrainedLasso().fit(X, y * 1e-200)
+    with pytest.raises(ValueError, match=r"X has no value beyond 1e-100 .* Multiply X"):
+        ConstrainedLasso().path(sp.csr_array(X * 1e-200), y)
+
+
+@pytest.mark.parametrize(("size", "size_of_y"), [(1e-80, 1.0), (1e90, 1e90), (1e-90, 1e90)])
+def test_the_scale_of_the_data_does_not_matter(size, size_of_y):
+    X, y = regression()
+    expected, whole = ConstrainedLasso(1.5, tol=1e-8).fit(X, y), ConstrainedLasso().path(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = ConstrainedLasso(1.5 * size_of_y / size, tol=1e-8).fit(X * size, y * size_of_y)
+        path = ConstrainedLasso().path(X * size, y * size_of_y)
+    np.testing.assert_allclose(model.coef_ * size / size_of_y, expected.coef_, atol=1e-9)
+    np.testing.assert_allclose(path.radii * size / size_of_y, whole.radii, rtol=1e-9)
+    assert path.stopped == "end"
+
+
 @parametrize_with_checks([ConstrainedLasso(), ConstrainedLasso(1.0, fit_intercept=False)])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

@@ -215,14 +215,15 @@ def _check_entries(X: Matrix, names: np.ndarray | None, largest: float) -> None:
     """Raise where X has NaN, infinity or a value beyond `largest`."""
     if get_config()["assume_finite"]:
         return
-    for block in _flat_blocks(X):
+    for block in flat_blocks(X):
         with np.errstate(invalid="ignore"):
             low, high = float(block.min()), float(block.max())
         if not (low >= -largest and high <= largest):
             _raise_for_entries(X, names)
 
 
-def _flat_blocks(X: Matrix) -> Iterator[np.ndarray]:
+def flat_blocks(X: Matrix) -> Iterator[np.ndarray]:
+    """The stored entries of X, in parts."""
     flat = X.data if sp.issparse(X) else X.ravel(order="K")
     for start in range(0, len(flat), _BLOCK_ENTRIES):
         yield flat[start : start + _BLOCK_ENTRIES]

@@ -12,6 +12,7 @@ from anynorm.estimators._fitting import deadline, joint_certificate, warn_if_not
 from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._parameters import check_parameters, check_values
 from anynorm.estimators._validation import (
+    flat_blocks,
     usable_targets,
     usable_weights,
     validate_features,
@@ -20,6 +21,8 @@ from anynorm.estimators._validation import (
 from anynorm.estimators.sparse_path import warn_of_gaps
 from anynorm.lasso_path import LassoPath
 from anynorm.solution import Progress, Solution
+
+_SMALLEST = 1e-100
 
 
 class ConstrainedLasso(RegressorMixin, BaseEstimator):
@@ -233,6 +236,8 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
         """X, y and the weights, checked, and the names of the features."""
         X, names = validate_matrix(self, X)
         y = usable_targets(self, y, X.shape[0])
+        for values, name in ((X, "X"), (y, "y")):
+            _check_size(values, name)
         return X, y, usable_weights(sample_weight, X.shape[0]), names
 
     def _store(self, ball: _FittedBall, solution: Solution, names: Any) -> Self:
@@ -258,6 +263,20 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _check_size(values: Any, name: str) -> None:
+    """Raise where all entries are so small that their squares are not numbers any more."""
+    largest = 0.0
+    for block in flat_blocks(values):
+        largest = max(largest, float(np.abs(block).max(initial=0.0)))
+        if largest >= _SMALLEST:
+            return
+    if largest > 0:
+        raise ValueError(
+            f"{name} has no value beyond {_SMALLEST:g} ({largest:.1e} is the largest), whose "
+            f"squares float64 cannot hold. Multiply {name} by a number, e.g. {1 / _SMALLEST:g}."
+        )
 
 
 class _FittedBall:

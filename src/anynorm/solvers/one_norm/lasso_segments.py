@@ -158,7 +158,7 @@ class Segments:
         """Go to the end of the segment."""
         lengths = self._lengths()
         here = self.x[self.S]
-        falling = here * self.d < 0
+        falling = np.sign(here) * self.d < 0
         leaving = np.full(len(here), np.inf)
         leaving[falling] = -here[falling] / self.d[falling]
         length = min(float(lengths.min(initial=np.inf)), float(leaving.min(initial=np.inf)))

@@ -46,6 +46,17 @@ class Points(Protocol):
         """Return A'A[:, index], of shape (n, k)."""
 
 
+@runtime_checkable
+class Scalable(Protocol):
+    """What is asked of points besides, where their squared lengths leave float64."""
+
+    def largest_entry(self) -> float:
+        """Return the largest absolute entry, or a number of its size."""
+
+    def divided(self, scale: float) -> Points:
+        """Return the points divided by `scale`."""
+
+
 class _StoredPoints(ABC):
     """Points that are the columns of a matrix."""
 
@@ -221,18 +232,20 @@ def scaled(points: Points) -> tuple[Points, Array, float]:
 
     The number is 1 but for lengths whose squares float64 cannot hold.
     """
-    with np.errstate(over="ignore", under="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         norms = points.norms_squared()
     longest = float(norms.max())
-    if not isinstance(points, DensePoints | SparsePoints | KernelPoints):
+    if 1e-200 < longest < 1e200:
+        return points, norms, 1.0
+    if not isinstance(points, Scalable):
         if not math.isfinite(longest):
             raise ValueError("the points have NaN or infinite lengths. Scale them to finite ones.")
-        return points, norms, 1.0
-    if 1e-200 < longest < 1e200:
         return points, norms, 1.0
     size = points.largest_entry()
     if size == 0:
         return points, norms, 1.0
+    if not math.isfinite(size):
+        raise ValueError("the points have entries beyond float64. Scale them to finite ones.")
     scale = 2.0 ** round(math.log2(size))
     points = points.divided(scale)
     return points, points.norms_squared(), scale
