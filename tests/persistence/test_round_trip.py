@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
@@ -21,6 +24,7 @@ from anynorm import ModelFileError, load_metadata, load_model, norms, save_model
 from anynorm.gram import Gram
 from anynorm.kernel_sums import KernelSums
 from anynorm.path import SolutionPath
+from anynorm.persistence.kinds import KINDS
 from tests.persistence import models
 from tests.test_import import run_fresh
 
@@ -132,6 +136,48 @@ def test_metadata_come_back_without_the_model(tmp_path):
     assert load_metadata(tmp_path / "model.anynorm") == {}
     with pytest.raises(ModelFileError, match="metadata must be a dict"):
         save_model(model, tmp_path / "model.anynorm", metadata=[1])
+
+
+_scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters(exclude_categories=[]), max_size=5)
+    | st.integers(-128, 127).map(np.int8)
+    | st.floats(width=32).map(np.float32)
+    | st.booleans().map(np.bool_)
+)
+_arrays = arrays(
+    st.sampled_from(["<f8", "<f4", "<f2", "<i8", "|u1", "|b1", "<U3"]),
+    array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4),
+) | st.lists(st.text(max_size=3) | st.none() | st.integers(), max_size=3).map(
+    lambda items: np.array([*items, None], dtype=object)
+)
+_values = st.recursive(
+    _scalars | _arrays | _arrays.map(lambda array: array.T),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.dictionaries(st.text(max_size=3) | st.integers() | st.booleans(), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.dictionaries(st.text(max_size=3), _values, max_size=4))
+def test_data_of_any_shape_come_back(tmp_path_factory, metadata):
+    path = tmp_path_factory.getbasetemp() / "data.anynorm"
+    save_model(models.made("linear, two classes")[0], path, metadata=metadata)
+    assert_same(metadata, load_metadata(path))
+
+
+def test_every_estimator_has_a_place_in_files():
+    for name in anynorm.__all__:
+        value = getattr(anynorm, name)
+        if isinstance(value, type) and hasattr(value, "fit"):
+            assert f"anynorm.{name}" in KINDS, name
 
 
 def test_requests_for_metadata_are_kept(tmp_path):
