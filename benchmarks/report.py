@@ -15,7 +15,9 @@ from collections.abc import Sequence
 
 from benchmarks import harness
 
-PAGES = (harness.ROOT / "README.md", harness.ROOT / "docs" / "benchmarks.md")
+PAGES = tuple(
+    harness.ROOT / name for name in ("README.md", "docs/benchmarks.md", "docs/compare.md")
+)
 NAMES = ("linear", "walk", "sparse", "kernel", "bridge")
 _SUMMARY = ("work", "ours", "against", "ratio", "goal", "met")
 _BLOCK = re.compile(r"(<!-- benchmark: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
