@@ -125,11 +125,15 @@ def _thinned(places: np.ndarray, most: int) -> np.ndarray:
 
 
 def _evaluation(fitted: Fitted) -> Evaluation:
+    learned = fitted.learned
     return Evaluation(
         class_names=[str(label) for label in fitted.classes],
         codes=fitted.oof.y,
         scores=fitted.oof.scores,
-        training_scores=fitted.learned.scores(fitted.table.features, len(fitted.classes)),
+        # the final model has seen all classes, and has their labels
+        training_scores=learned.model.decision_function(
+            learned.preparation.transform(fitted.table.features)
+        ),
         sample_names=[str(name) for name in fitted.table.ids],
     )
 
