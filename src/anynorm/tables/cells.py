@@ -34,52 +34,62 @@ def is_text(kind: Any) -> bool:
     return pd.api.types.is_string_dtype(kind)
 
 
-def texts(column: pd.Series) -> Texts:
-    """Return the cells as text without outer blanks, None where one is missing.
+def texts(cells: Any, missing: str | None = None) -> Texts:
+    """Return cells, of a column or of many, as text without outer blanks, `missing` for gaps.
 
     Whole numbers look the same in columns of integers and of floats, so that categories written
     as numbers are recognised in either.
     """
-    missing = column.isna().to_numpy()
-    if pd.api.types.is_float_dtype(column.dtype):
-        values = [_number_text(value) for value in column.to_numpy(dtype=float, na_value=np.nan)]
-    else:
-        values = [_cell_text(value) for value in column.astype(object)]
-    out = np.array([*values, None], dtype=object)[:-1]
-    out[missing] = None
-    return out
+    values = cells.to_numpy(dtype=object)
+    stripped = _Stripped()
+    out = np.empty(values.size, dtype=object)
+    out[:] = [
+        stripped[x] if type(x) is str else missing if _is_gap(x) else _other_text(x)
+        for x in values.ravel().tolist()
+    ]
+    return out.reshape(values.shape)
 
 
-def _cell_text(value: Any) -> str:
-    return _number_text(value) if isinstance(value, float) else str(value).strip()
+class _Stripped(dict[str, str]):
+    """Texts without outer blanks; most occur many times."""
+
+    def __missing__(self, text: str) -> str:
+        self[text] = text.strip()
+        return self[text]
 
 
-def _number_text(value: float) -> str:
+def _is_gap(value: Any) -> bool:
+    return value is None or value is pd.NA or value is pd.NaT or value != value
+
+
+def _other_text(value: Any) -> str:
+    if not isinstance(value, float):
+        return str(value).strip()
     return str(int(value)) if np.isfinite(value) and value == int(value) else repr(float(value))
 
 
 def distinct(values: Texts) -> list[str]:
     """Return the distinct texts, sorted, without the missing ones."""
-    return sorted({value for value in values if value is not None})
+    return sorted(set(values.tolist()) - {None})
 
 
-def as_truth(values: Texts) -> NDArray[np.float64] | None:
-    """Return 1 for true, 0 for false and NaN for missing, or None for other texts."""
-    if not all(value.lower() in _TRUTH for value in distinct(values)):
+def mapped(values: Texts, table: dict[str, float]) -> NDArray[np.float64]:
+    """Return the numbers that the texts stand for, NaN for those that are not in the table."""
+    return np.array([table.get(value, np.nan) for value in values.tolist()], dtype=np.float64)
+
+
+def truth_table(levels: list[str]) -> dict[str, float] | None:
+    """Return 1 for true and 0 for false, or None if there are other texts."""
+    if not all(each.lower() in _TRUTH for each in levels):
         return None
-    return _mapped(values, {each: _TRUTH[each.lower()] for each in distinct(values)})
+    return {each: _TRUTH[each.lower()] for each in levels}
 
 
-def are_dates(values: Texts) -> bool:
-    """Whether every text is a date, perhaps with a time."""
-    return all(_DATE.fullmatch(value) for value in distinct(values))
-
-
-def as_numbers(values: Texts) -> tuple[NDArray[np.float64], list[str]]:
-    """Return the numbers, NaN for the rest, and the distinct texts that are none."""
-    numbers = {value: _to_number(value) for value in distinct(values)}
-    strays = [value for value, number in numbers.items() if number is None]
-    return _mapped(values, {each: x for each, x in numbers.items() if x is not None}), strays
+def number_table(levels: list[str]) -> tuple[dict[str, float], list[str]]:
+    """Return the texts that are numbers with these, and the others."""
+    numbers = {each: _to_number(each) for each in levels}
+    strays = [each for each, number in numbers.items() if number is None]
+    return {each: number for each, number in numbers.items() if number is not None}, strays
 
 
 def _to_number(text: str) -> float | None:
@@ -91,20 +101,23 @@ def _to_number(text: str) -> float | None:
         return None
 
 
-def meant_as_numbers(values: Texts, strays: list[str]) -> bool:
+def are_dates(levels: list[str]) -> bool:
+    """Whether every text is a date, perhaps with a time."""
+    return all(_DATE.fullmatch(each) for each in levels)
+
+
+def meant_as_numbers(levels: list[str], strays: list[str]) -> bool:
     """Whether a column is of numbers, though some cells are not: many different ones, mostly."""
-    levels = distinct(values)
     numeric = len(levels) - len(strays)
     return numeric > _FEW and numeric >= len(strays)
 
 
-def with_commas(values: Texts, delimiter: str) -> tuple[NDArray[np.float64], str] | None:
+def comma_table(levels: list[str], delimiter: str) -> tuple[dict[str, float], str] | None:
     """Return numbers with decimal commas or grouped thousands, and which; None for other texts.
 
     '1,234' may be either, unless semicolons separate the fields (so they do where commas are
     decimal): ValueError.
     """
-    levels = distinct(values)
     if not any("," in each for each in levels) or not all(any(map(str.isdigit, x)) for x in levels):
         return None
     decimal = all(_DECIMAL_COMMA.fullmatch(each) for each in levels)
@@ -114,11 +127,8 @@ def with_commas(values: Texts, delimiter: str) -> tuple[NDArray[np.float64], str
     if decimal and grouped and delimiter != ";":
         raise ValueError(next(each for each in levels if "," in each))
     if decimal:
-        to_plain, what = (lambda x: x.replace(".", "").replace(",", ".")), "decimal commas"
+        plain = {each: each.replace(".", "").replace(",", ".") for each in levels}
     else:
-        to_plain, what = (lambda x: x.replace(",", "")), "commas between thousands"
-    return _mapped(values, {each: float(to_plain(each)) for each in levels}), what
-
-
-def _mapped(values: Texts, table: dict[str, float]) -> NDArray[np.float64]:
-    return np.array([table.get(value, np.nan) for value in values], dtype=np.float64)
+        plain = {each: each.replace(",", "") for each in levels}
+    what = "decimal commas" if decimal else "commas between thousands"
+    return {each: float(text) for each, text in plain.items()}, what

@@ -29,10 +29,11 @@ def kinds_of(frame: pd.DataFrame, max_levels: int) -> tuple[Kinds, list[str]]:
             empty.append(name)
         elif cells.is_text(kind):
             values = cells.texts(frame[name])
-            if cells.are_dates(values):
+            levels = cells.distinct(values)
+            if cells.are_dates(levels):
                 dates.append(name)
             else:
-                kinds[name] = _text_kind(name, frame[name], values, max_levels)
+                kinds[name] = _text_kind(frame[name], values, levels, max_levels)
         elif pd.api.types.is_bool_dtype(kind):
             kinds[name] = "boolean"
         elif pd.api.types.is_complex_dtype(kind):
@@ -53,25 +54,24 @@ def kinds_of(frame: pd.DataFrame, max_levels: int) -> tuple[Kinds, list[str]]:
 
 
 def _text_kind(
-    name: str, column: pd.Series, values: cells.Texts, max_levels: int
+    column: pd.Series, values: cells.Texts, levels: list[str], max_levels: int
 ) -> str | list[str]:
     """Return what a column of objects is, after checking that it has few categories."""
     if not isinstance(column.dtype, pd.CategoricalDtype):
-        present = [value for value in column if not pd.isna(value)]
-        if all(isinstance(value, bool | np.bool_) for value in present):
+        held = pd.api.types.infer_dtype(column, skipna=True)
+        if held == "boolean":
             return "boolean"
-        if not any(isinstance(value, str) for value in present) and not cells.as_numbers(values)[1]:
+        if held in ("integer", "floating", "decimal", "mixed-integer-float"):
             return "number"
-    levels = cells.distinct(values)
-    if any(value is None for value in values):
-        levels.append(MISSING_LEVEL)
+    if None in values.tolist():
+        levels = [*levels, MISSING_LEVEL]
     if len(levels) > max_levels or len(levels) > max(_FEW_LEVELS, len(values) / 2):
         what = "names of rows or free text" if len(levels) > len(values) / 2 else "many categories"
         raise TableError(
             f"{len(levels)} different texts in {len(values)} rows ({listed(levels, limit=3)}): "
             f"{what}. Leave the column out (--drop), use it as names of the rows (--id), or join "
             "its rare values.",
-            column=name,
+            column=str(column.name),
         )
     return levels
 
@@ -106,10 +106,11 @@ def _number_column(column: pd.Series) -> Any:
             f"the column has the type {column.dtype}, but numbers are expected.", column=column.name
         )
     values = cells.texts(column)
-    truth = cells.as_truth(values)
+    levels = cells.distinct(values)
+    truth = cells.truth_table(levels)
     if truth is not None:
-        return truth
-    numbers, strays = cells.as_numbers(values)
+        return cells.mapped(values, truth)
+    numbers, strays = cells.number_table(levels)
     if strays:
         row = next(k for k, value in enumerate(values) if value in strays)
         raise TableError(
@@ -117,16 +118,16 @@ def _number_column(column: pd.Series) -> Any:
             "from. Correct it, or leave it missing.",
             column=str(column.name),
         )
-    return numbers
+    return cells.mapped(values, numbers)
 
 
 def levels_of(frame: pd.DataFrame, names: Sequence[str]) -> cells.Texts:
     """Return columns of categories as a matrix of text."""
-    out = np.empty((len(frame), len(names)), dtype=object)
-    for k, name in enumerate(names):
-        values = cells.texts(frame[name])
-        out[:, k] = np.where(values == None, MISSING_LEVEL, values)  # noqa: E711  (elementwise)
-    return out
+    part = frame[list(names)]
+    if all(isinstance(kind, np.dtype) and kind.kind == "O" for kind in part.dtypes):
+        return cells.texts(part, MISSING_LEVEL)
+    # A common type of all columns could change how numbers are written.
+    return np.column_stack([cells.texts(part[name], MISSING_LEVEL) for name in names])
 
 
 def match_columns(frame: Any, names: Sequence[str]) -> tuple[Any, list[str]]:

@@ -25,7 +25,8 @@ def as_labels(values: cells.Texts) -> NDArray[Any]:
     >>> as_labels(np.array(["AML", "1"], dtype=object))
     array(['AML', '1'], dtype='<U3')
     """
-    numbers, strays = cells.as_numbers(values)
+    table, strays = cells.number_table(cells.distinct(values))
+    numbers = cells.mapped(values, table)
     whole = not strays and np.isfinite(numbers).all() and (np.abs(numbers) < 2**53).all()
     if whole and len(numbers) and (numbers == np.round(numbers)).all():
         return numbers.astype(np.int64)
@@ -41,8 +42,8 @@ def check_classes(labels: NDArray[Any], source: Any, column: str | None) -> None
             source=source,
             column=column,
         )
-    numbers, strays = cells.as_numbers(np.array([str(each) for each in classes], dtype=object))
-    fractions = not strays and bool((numbers != np.round(numbers)).any())
+    numbers, strays = cells.number_table([str(each) for each in classes])
+    fractions = not strays and any(number != round(number) for number in numbers.values())
     many = len(classes) > _MANY and len(classes) > len(labels) / 5
     if many or (fractions and len(classes) > _MANY // 2):
         what = "numbers" if not strays else "texts"

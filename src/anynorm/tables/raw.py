@@ -196,8 +196,9 @@ def _without_descriptions(frame: pd.DataFrame, raw: Raw) -> pd.DataFrame:
         return frame
     words = []
     for name in text:
-        numbers, _ = cells.as_numbers(cells.texts(frame[name]))
-        if np.isfinite(numbers).mean() < 0.5:
+        values = cells.texts(frame[name])
+        numbers, _ = cells.number_table(cells.distinct(values))
+        if np.isfinite(cells.mapped(values, numbers)).mean() < 0.5:
             words.append(name)
     if words:
         raw.notes.append(f"Not a sample but text, left out: {listed(words)}.")
@@ -207,58 +208,63 @@ def _without_descriptions(frame: pd.DataFrame, raw: Raw) -> pd.DataFrame:
 def tidy(raw: Raw, keep_text: Collection[str]) -> None:
     """Turn text that means numbers or truth values into these, and refuse what is neither."""
     keep = set(keep_text)
-    commas: dict[str, list[str]] = {}
-    gaps: dict[str, list[str]] = {}
+    said: dict[str, list[str]] = {}
+    changed: dict[str, Any] = {}
     for name, kind in zip(raw.frame.columns, raw.frame.dtypes, strict=True):
-        categories = name in keep or isinstance(kind, pd.CategoricalDtype)
-        if categories or not cells.is_text(kind):
-            continue
-        values = cells.texts(raw.frame[name])
-        truth = cells.as_truth(values)
-        if truth is not None:
-            filled = bool(cells.distinct(values))
-            raw.frame[name] = pd.array(truth, dtype="boolean" if filled else "Float64")
-            continue
-        numbers, strays = cells.as_numbers(values)
-        if strays:
-            converted = _with_commas(raw, name, values)
-            if converted is not None:
-                numbers, what = converted
-                commas.setdefault(what, []).append(name)
-            elif len(strays) < len(cells.distinct(values)) and all(
-                each.lower() in cells.GAPS for each in strays
-            ):
-                gaps.setdefault(listed(strays), []).append(name)
-            elif cells.meant_as_numbers(values, strays) or (
-                raw.transposed and len(strays) < len(cells.distinct(values))
-            ):
-                row = next(k for k, value in enumerate(values) if value in set(strays))
-                raw.fail(
-                    f"{values[row]!r} is not a number, as the other cells are. Correct it, leave "
-                    "the cell empty if the value is missing, or drop the column.",
-                    name,
-                    row,
-                )
-            else:
-                raw.frame[name] = pd.Series(values, index=raw.frame.index, dtype=object)
-                continue
-        raw.frame[name] = numbers
-    raw.notes += [f"Numbers with {what}: {listed(names)}." for what, names in commas.items()]
-    raw.notes += [f"{what} counts as missing in {listed(names)}." for what, names in gaps.items()]
+        if cells.is_text(kind) and not isinstance(kind, pd.CategoricalDtype):
+            values = cells.texts(raw.frame[name])
+            changed[name] = values if name in keep else _converted(raw, name, values, said)
+    if changed:  # all at once: thousands of columns set one by one are slow
+        columns = {x: changed[x] if x in changed else raw.frame[x].array for x in raw.frame.columns}
+        raw.frame = pd.DataFrame(columns, index=raw.frame.index)
+    raw.notes += [f"{what} {listed(names)}." for what, names in said.items()]
     _check_finite(raw)
 
 
-def _with_commas(raw: Raw, name: str, values: cells.Texts) -> tuple[Any, str] | None:
+def _converted(raw: Raw, name: str, values: cells.Texts, said: dict[str, list[str]]) -> Any:
+    """Return what a column of text is; `said` collects the columns by what was done to them."""
+    levels = cells.distinct(values)
+    if not levels:
+        return cells.mapped(values, {})
+    truth = cells.truth_table(levels)
+    if truth is not None:
+        return pd.array(cells.mapped(values, truth), dtype="boolean")
+    numbers, strays = cells.number_table(levels)
+    if not strays:
+        return cells.mapped(values, numbers)
+    commas = _with_commas(raw, name, values, levels)
+    if commas is not None:
+        said.setdefault(f"Numbers with {commas[1]}:", []).append(name)
+        return cells.mapped(values, commas[0])
+    mixed = len(strays) < len(levels)
+    if mixed and all(each.lower() in cells.GAPS for each in strays):
+        said.setdefault(f"{listed(strays)} counts as missing in", []).append(name)
+        return cells.mapped(values, numbers)
+    # In a matrix of features x samples a row is of numbers or of text.
+    if cells.meant_as_numbers(levels, strays) or (raw.transposed and mixed):
+        wrong = set(strays)
+        row = next(k for k, value in enumerate(values) if value in wrong)
+        raw.fail(
+            f"{values[row]!r} is not a number, as the other cells are. Correct it, leave the cell "
+            "empty if the value is missing, or drop the column.",
+            name,
+            row,
+        )
+    return values
+
+
+def _with_commas(
+    raw: Raw, name: str, values: cells.Texts, levels: list[str]
+) -> tuple[dict[str, float], str] | None:
     try:
-        return cells.with_commas(values, raw.delimiter)
+        return cells.comma_table(levels, raw.delimiter)
     except ValueError as ambiguous:
         cell = str(ambiguous)
-        row = list(values).index(cell)
         raw.fail(
             f"{cell!r} may mean {cell.replace(',', '.')} or {cell.replace(',', '')}. Write numbers "
             "without commas, or separate the fields by ';' if commas are decimal.",
             name,
-            row,
+            values.tolist().index(cell),
         )
 
 

@@ -188,7 +188,7 @@ def _check_roles(
             hint = ""
             if raw.transposed:
                 hint = " (With transpose it is a row's name; labels=FILE takes labels from a file.)"
-            elif all(_looks_like_number(each) for each in known):
+            elif not cells.number_table(known)[1]:
                 hint = " Is the line of names missing?"
             elif name in {str(each) for each in raw.frame.iloc[:, 0]}:
                 hint = " It is in the first column: a matrix of features x samples needs transpose."
@@ -211,10 +211,6 @@ def _check_roles(
                 f"there is no column {name!r}. {near_names(name, known)}", source=raw.source
             )
     return absent
-
-
-def _looks_like_number(name: str) -> bool:
-    return not cells.as_numbers(np.array([name], dtype=object))[1]
 
 
 def _dropped(raw: Raw, drop: list[str], lenient: bool) -> list[str]:
@@ -255,11 +251,11 @@ def _assembled(
     ids = _ids(raw, id)
     groups = None if group is None else _groups(raw, group)
     used = [name for name in dict.fromkeys((target, id, group)) if name is not None]
-    features = raw.frame = raw.frame.drop(columns=used).reset_index(drop=True)
-    tidy(raw, text)
+    raw.frame = raw.frame.drop(columns=used).reset_index(drop=True)
     for name in text:
-        if name in features.columns:
+        if name in raw.frame.columns:  # numbers in Parquet, which has types of its own
             raw.frame[name] = cells.texts(raw.frame[name])
+    tidy(raw, text)
     if not for_prediction:
         _leave_out_counters(raw)
     if raw.frame.shape[1] == 0:
