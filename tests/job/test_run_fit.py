@@ -165,6 +165,11 @@ def test_kernel_models_predict_labels_from_their_files(model, tmp_path):
     assert set(loaded.predict(table.features)) <= {"healthy", "ill"}
     if model == "budget":
         assert len(found.learned.model.support_) <= 6
+        detail = found.learned.detail
+        assert [each["budget"] for each in detail.candidates] == [2, 3, 6, 12]
+        assert (detail.sizes <= [[2], [3], [6], [12]]).all()
+        np.testing.assert_allclose(detail.scores[detail.chosen], found.learned.fold_scores)
+        assert detail.reference[1] >= detail.sizes[-1].mean()
 
 
 @pytest.mark.parametrize("scoring", ["balanced", "auc"])

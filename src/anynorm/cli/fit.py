@@ -145,7 +145,8 @@ def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
         console.print(f"[dim]{output.escape(note)}[/]")
     for problem in fitted.problems if fitted.converged else []:
         console.print(f"[yellow]{output.escape(problem)}[/]")
-    facts = [("Data", f"{n:,} rows ({_counts(fitted)}), {p:,} features")]
+    features = "1 feature" if p == 1 else f"{p:,} features"
+    facts = [("Data", f"{n:,} rows ({_counts(fitted)}), {features}")]
     for error in fitted.errors:
         facts.append(
             (

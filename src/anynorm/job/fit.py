@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from anynorm.estimators._cross_validation import standard_error
 from anynorm.job.folds import make_splits
-from anynorm.job.grid_learning import learn_grid
+from anynorm.job.grid_learning import learn_grid, with_other_budgets
 from anynorm.job.learning import Learned, Task
 from anynorm.job.measures import Estimate, estimate
 from anynorm.job.options import FitOptions
@@ -155,6 +155,8 @@ def run_fit(
     watch = Watch(show, 1 + (len(splits) if held is None else 0), options.time_limit)
     with _collected() as problems:
         learned = _learn(task, watch, "choosing the model")
+        if options.model == "budget" and options.time_limit is None:
+            learned = with_other_budgets(task, learned)
         cut = learned.cut
         if held is not None:
             judged = Held(held.ids, held.y, learned.scores(held.frame, len(classes)))

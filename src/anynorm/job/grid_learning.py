@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -47,6 +47,8 @@ class GridDetail:
         is linear).
     chosen : int
         The place of the choice.
+    reference : tuple of (str, float, float) or None, default=None
+        A model to compare with: its name, its size and its accuracy, in the mean over the folds.
     """
 
     candidates: list[Candidate]
@@ -54,6 +56,7 @@ class GridDetail:
     accuracies: np.ndarray
     sizes: np.ndarray
     chosen: int
+    reference: tuple[str, float, float] | None = None
 
 
 def learn_grid(task: Task, watch: Watch, what: str) -> Learned:
@@ -107,6 +110,38 @@ def fitted(
     if task.options.model == "linear":
         given["random_state"] = task.options.seed
     return _MODELS[task.options.model](**given, time_limit=time_limit).fit(X, y)
+
+
+def with_other_budgets(task: Task, learned: Learned) -> Learned:
+    """The same choice with what its report shows beside it: other budgets, and none.
+
+    All with the chosen C and gamma, in the same folds.
+    """
+    detail: GridDetail = learned.detail
+    choice = detail.candidates[detail.chosen]
+    if task.options.budget is not None:
+        budgets = _budgets_around(choice["budget"], len(task.y))
+        candidates = [choice | {"budget": budget} for budget in budgets]
+        trial = _Trial(task, task.folds(), candidates, Watch(None, 1), None)
+        trial.run()
+        place = budgets.index(choice["budget"])
+        detail = GridDetail(candidates, trial.scores, trial.accuracies, trial.sizes, place)
+    plain = replace(task, options=replace(task.options, model="kernel", budget=None))
+    without = {name: value for name, value in choice.items() if name != "budget"}
+    trial = _Trial(plain, plain.folds(), [without], Watch(None, 1), None)
+    trial.run()
+    reference = ("SVC without a budget", float(trial.sizes.mean()), float(trial.accuracies.mean()))
+    return replace(learned, detail=replace(detail, reference=reference))
+
+
+def _budgets_around(budget: float, n: int) -> list[float]:
+    """A quarter, a half and twice a budget, as far as they leave 2 rows and no more than all."""
+    if budget < 1:
+        return [
+            b for b in (budget / 4, budget / 2, budget, 2 * budget) if b == budget or 4 / n < b < 1
+        ]
+    around = {max(2, int(budget) // 4), max(2, int(budget) // 2), int(budget), 2 * int(budget)}
+    return sorted(b for b in around if b == budget or b < n)
 
 
 def choose(rule: str, scores: np.ndarray, sizes: np.ndarray) -> int:

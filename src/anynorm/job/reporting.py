@@ -170,6 +170,7 @@ def _budget_report(fitted: Fitted, shared: dict[str, Any]) -> BudgetReport:
         accuracy=detail.accuracies[best].mean(axis=1),
         accuracy_se=[standard_error(row) for row in detail.accuracies[best]],
         chosen=int(np.searchsorted(np.unique(tried), tried[detail.chosen])),
+        reference=detail.reference,
         support_names=[str(fitted.table.ids[row]) for row in model.support_],
         support_weights=model.dual_coef_,
         **shared,
