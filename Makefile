@@ -68,7 +68,6 @@ lint:
 
 docs:
 	@sh tools/environment.sh docs
-	@rm -rf docs/api/generated  # pages of names that are gone
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 $(BENCHMARKS): bench-%:

@@ -1,6 +1,8 @@
 """Sphinx configuration; nothing here needs the network."""
 
+import pathlib
 import re
+import shutil
 
 from docutils import nodes
 from latex2mathml.converter import convert
@@ -41,6 +43,13 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+
+# Pages made for names and examples that are gone would be in no table of contents.
+HERE = pathlib.Path(__file__).parent
+shutil.rmtree(HERE / "api" / "generated", ignore_errors=True)
+for _page in (HERE / "auto_examples").glob("*.rst"):
+    if _page.stem != "index" and not (HERE.parent / "examples" / f"{_page.stem}.py").exists():
+        _page.unlink()
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
