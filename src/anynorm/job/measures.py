@@ -107,10 +107,10 @@ class Scorer:
 def all_classes(estimator: Any, X: Any, n_classes: int) -> np.ndarray:
     """Decision values with a column per class, -inf for those a model has not seen; 1-D for two.
 
-    The estimator's classes are places among the `n_classes`, or all of them in order.
+    The estimator's classes are places among the `n_classes`.
     """
     found = estimator.decision_function(X)
-    if n_classes == 2 or found.shape[1:] == (n_classes,):
+    if n_classes == 2:
         return found
     scores = np.full((X.shape[0], n_classes), -np.inf)
     if found.ndim == 1:
