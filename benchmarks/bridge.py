@@ -10,6 +10,10 @@
   the penalised solvers at that penalty.  A peer's gap is that of the ball its coefficients just
   reach.  The ratio is to the faster of the peers that the goal names: celer for dense data, celer
   and skglm for sparse ones.  Where one of these is not installed there is no ratio and no goal.
+* The SVM with squared slack on data with few support vectors, some rows at a time with the others
+  screened, against the same block SMO on all rows at once, both to the same certified gap.
+* The sublinear SVM: the share of the entries that it reads, at half the size too, and how often its
+  margin, computed afterwards, is within eps of the planted one.
 """
 
 import argparse
@@ -48,6 +52,17 @@ LASSOS = {
 }
 QUICK_LASSOS = {"dense 100 x 500, lambda_max / 20": ("dense", 100, 500, 20, 1.0)}
 QUICK_HULLS = {"200 points in R^50": (200, 50, 0.2), "500 points in R^5 around 0": (500, 5, 0.1)}
+SCREENING_GAP, SCREENING_GOAL = 1e-4, 3.0
+# Rows, columns, room between the classes, kernel, gamma and C: about 1 % support vectors or fewer.
+SCREENINGS = {
+    "rbf, 52,000 x 4": (52_000, 4, 0.2, "rbf", 0.3, 100.0),
+    "rbf, 100,000 x 3": (100_000, 3, 0.15, "rbf", 0.5, 1000.0),
+    "linear, 100,000 x 100": (100_000, 100, 0.5, "linear", None, 10.0),
+}
+QUICK_SCREENINGS = {"linear, 10,000 x 5": (10_000, 5, 0.5, "linear", None, 10.0)}
+MARGIN, EPS = 0.5, 0.2
+READ_GOAL, MET_GOAL = 10.0, 0.95  # per cent of the entries; 19 of 20 seeds
+SUBLINEAR, QUICK_SUBLINEAR = (20_000, 20), (2000, 3)  # n = d, and seeds
 
 
 # ---------------------------------------------------------------- what runs in fresh processes
@@ -171,6 +186,46 @@ def lasso_gap(X: Any, y: np.ndarray, coef: np.ndarray) -> float:
     return relative_gap(primal, dual, float(y @ y))
 
 
+def screening(
+    n: int, p: int, apart: float, kernel: str, gamma: float, C: float, on: bool, repeats: int
+) -> dict[str, Any]:
+    """Time the SVM with squared slack, with or without screening."""
+    from anynorm.gram import make_gram
+    from anynorm.losses import get_loss
+    from anynorm.problem import Problem
+    from anynorm.solvers.kernel.box import solve_box
+    from anynorm.solvers.kernel.rows import KernelRows
+
+    X, y = generators.two_sides(n, p, apart=apart, curved=kernel == "rbf")
+    gram = make_gram(X, kernel, **({"gamma": gamma} if kernel == "rbf" else {}))
+    problem = Problem(y=y, C=C, loss=get_loss("squared_hinge"), gram=gram)
+
+    def work() -> Any:
+        return solve_box(
+            problem, KernelRows(gram, 500 << 20), tol=SCREENING_GAP, max_iter=10**8, deadline=None,
+            start=None, progress=None, screening=on,
+        )  # fmt: skip
+
+    timing, found = harness.timed(work, repeats=repeats)
+    share = np.count_nonzero(found.dual) / n
+    return {**dataclasses.asdict(timing), "gap": found.certificate.gap, "share": share}
+
+
+def sublinear(n: int, seeds: int) -> dict[str, Any]:
+    """What the sublinear SVM reads at the size n and at half of it, and the margins it finds."""
+    from anynorm import sublinear_svm
+
+    half = sublinear_svm(generators.planted_margin(n // 2, MARGIN), eps=EPS)
+    A = generators.planted_margin(n, MARGIN)
+    found = [sublinear_svm(A, eps=EPS, random_state=seed) for seed in range(seeds)]
+    directions = np.array([solution.direction for solution in found], dtype=np.float32)
+    return {
+        "share": max(solution.entries_read for solution in found) / n**2,
+        "half": half.entries_read / (n // 2) ** 2,
+        "margins": (directions @ A).min(axis=1).tolist(),
+    }
+
+
 # ---------------------------------------------------------------- the rows
 
 
@@ -202,6 +257,58 @@ class Run:
         row = self._row(work, note, ours, peers, names, LASSO_GAP, goal, RIVALS[kind])
         absent = any(name in missing for name in RIVALS[kind])
         return dataclasses.replace(row, ratio=None, bound=None) if absent else row
+
+    def screening(self, title: str, *size: Any) -> Row:
+        """Squared slack with screening, against the same without."""
+        names = ("n", "p", "apart", "kernel", "gamma", "C")
+        arguments = {**dict(zip(names, size, strict=True)), "repeats": self.repeats}
+        on, off = (
+            harness.call("benchmarks.bridge:screening", {**arguments, "on": on}, limit=self.limit)
+            for on in (True, False)
+        )
+        reached = max(on["gap"], off["gap"]) <= SCREENING_GAP
+        return Row(
+            work=f"squared slack, {title}, screening, gap {SCREENING_GAP:g}",
+            ours=_measured(on),
+            other=f"without {_measured(off)}",
+            ratio=off["cpu"] / on["cpu"] if reached else None,
+            bound=SCREENING_GOAL,
+            note=f"{on['share']:.2%} support vectors",
+            details={"on": on, "off": off},
+        )
+
+    @functools.cached_property
+    def _sublinear(self) -> dict[str, Any]:
+        n, seeds = QUICK_SUBLINEAR if self.quick else SUBLINEAR
+        size = {"n": n, "seeds": seeds}
+        found = harness.call("benchmarks.bridge:sublinear", size, limit=self.limit)
+        return {**size, **found}
+
+    def sublinear(self, what: str) -> Row:
+        """The sublinear SVM: what it reads, whether that share falls, how often margins are met."""
+        found = self._sublinear
+        n, share, half, margins = found["n"], found["share"], found["half"], found["margins"]
+        met = sum(margin >= MARGIN - EPS for margin in margins)
+        row = Row(
+            work=f"sublinear SVM, n = d = {n:,}, eps {EPS:g}: {what}",
+            ours=f"{share:.3g} of the entries",
+            other="all entries once",
+            ratio=100 * share,
+            sense="<=",
+            bound=READ_GOAL,
+            unit="%",
+            details=found,
+        )
+        if what == "falling":
+            other = f"{half:.3g} at n = d = {n // 2:,}"
+            return dataclasses.replace(row, other=other, ratio=share / half, bound=1.0, unit="x")
+        if what == "margin":
+            return dataclasses.replace(
+                row, ours=f"at least {min(margins):.3f}", other=f"{MARGIN:g} is there",
+                ratio=met / len(margins), sense=">=", bound=MET_GOAL, unit="of the seeds",
+                note=f"{MARGIN - EPS:g} met by {met} of {len(margins)}",
+            )  # fmt: skip
+        return row
 
     def _peers(
         self, function: str, names: Iterable[str], size: dict[str, Any], gap: float
@@ -255,6 +362,14 @@ class Run:
         return [
             *((f"hull, {t}", functools.partial(self.hull, t, *size)) for t, size in hulls.items()),
             *((f"lasso, {t}", functools.partial(self.lasso, t, *c)) for t, c in lassos.items()),
+            *(
+                (f"screening, {t}", functools.partial(self.screening, t, *c))
+                for t, c in (QUICK_SCREENINGS if self.quick else SCREENINGS).items()
+            ),
+            *(
+                (f"sublinear, {what}", functools.partial(self.sublinear, what))
+                for what in ("entries read", "falling", "margin")
+            ),
         ]
 
 

@@ -92,6 +92,39 @@ def curved_boundary(
     return X, y
 
 
+def two_sides(
+    n: int, p: int, *, apart: float, curved: bool, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """n points on the two sides of a plane, or of a wavy surface, with room in between."""
+    rng = np.random.default_rng(seed)
+    if curved:
+        X = rng.uniform(-3, 3, size=(2 * n, p))
+        height = np.sin(1.5 * X[:, 0]) + np.cos(1.3 * X[:, 1]) + 0.3 * X[:, 2]
+        X, height = X[np.abs(height) > apart][:n], height[np.abs(height) > apart][:n]
+        return X, np.sign(height)
+    X, w = rng.standard_normal((n, p)), rng.standard_normal(p)
+    w /= np.linalg.norm(w)
+    y = np.where(X @ w > 0, 1.0, -1.0)
+    return X + apart * y[:, None] * w, y
+
+
+def planted_margin(n: int, margin: float = 0.5, *, seed: int = 0) -> np.ndarray:
+    """n unit points in R^n, float32 columns, whose best margin is about `margin`.
+
+    It lies along the first axis.  Along the second one a hundredth of the points is turned against
+    the others, so that the mean of all points does not separate them.
+    """
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, n), dtype=np.float32)
+    A[:2] = 0.0
+    across = 0.8 * np.sqrt(1 - margin**2)
+    lengths = np.einsum("ij,ij->j", A, A)
+    A *= np.sqrt((1 - margin**2 - across**2) / lengths).astype(np.float32)
+    A[0] = margin
+    A[1] = np.where(rng.permutation(n) < 0.01 * n, -across, across)
+    return A
+
+
 def digit_like(
     n: int, p: int = 780, *, clusters: int = 20, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -327,3 +327,21 @@ def test_the_hull_benchmark_measures_feasible_points():
     for peer in bridge.HULL_PEERS:
         trials = list(bridge.hull_peer(peer, 30, 10, 1.0, repeats=0, gap=1e-4))
         assert trials[-1]["gap"] <= 1e-4
+
+
+def test_the_screening_and_sublinear_benchmarks_measure_what_they_say():
+    size = {"n": 10_000, "p": 3, "apart": 1.0, "kernel": "linear", "gamma": None, "C": 1.0}
+    for on in (True, False):
+        found = bridge.screening(**size, on=on, repeats=0)
+        assert found["gap"] <= bridge.SCREENING_GAP
+        assert 0 < found["share"] < 0.02
+    A = generators.planted_margin(300, 0.5)
+    np.testing.assert_allclose(np.linalg.norm(A, axis=0), 1.0, rtol=1e-5)
+    assert A[0].min() == 0.5
+    assert (A.mean(axis=1) @ A).min() < 0  # the mean of the points does not separate them
+    found = bridge.sublinear(300, 2)
+    assert found["share"] == found["half"] == 1.0  # too small for reading less
+    assert min(found["margins"]) >= bridge.MARGIN - bridge.EPS
+    X, y = generators.two_sides(2000, 3, apart=0.2, curved=True)
+    assert X.shape == (2000, 3)
+    assert set(y) == {-1.0, 1.0}

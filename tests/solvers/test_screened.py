@@ -104,7 +104,7 @@ def problems_with_ties(draw):
 @given(problem=problems_with_ties(), tol=st.sampled_from([1e-2, 1e-5, 1e-8]))
 def test_search_is_safe_with_ties_and_repeated_rows(problem, tol):
     """Small parts, all of whose choices are wrong at first."""
-    small = {"_FEWEST_FIRST": 4, "_MOST_SUPPORT": 2.0, "_NEAR": 0.3, "_MOST_WORK": 0.2}
+    small = {"_FEWEST_FIRST": 4, "_MOST_SUPPORT": 2.0, "_NEAR": 0.3, "_ROOM": 1}
     with patch.multiple(screened, **small):
         search = ScreenedSearch(problem, KernelRows(problem.gram, 1 << 20), _minimise, None)
         found = search.run(tol, 10**7, None)

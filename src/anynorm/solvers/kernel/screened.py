@@ -46,7 +46,6 @@ _FEWEST_FIRST = 1000  # rows of it
 _NEAR = 0.2  # of the rows: those looked at until their problem is solved
 _MOST_SUPPORT = 0.2  # of the part: where there are more support vectors, it does not pay
 _ROOM = 3  # rows to solve for, for each support vector
-_MOST_WORK = 0.15  # of the rows: what is solved for at once, unless support vectors need more
 _TAKEN = 4096  # rows taken out of X at once
 _FIRST_TOL = 1e-2
 _FORCING = 0.1
@@ -155,8 +154,7 @@ class ScreenedSearch:
         outside = self.near[margins < 1.0]
         settled = bool(np.isin(outside, work, assume_unique=True).all())
         room = max(_ROOM * int(np.count_nonzero(self.beta)), least)
-        most = int(_MOST_WORK * self.problem.n_rows)
-        return self._nearest(self.near, max(room, min(len(outside), most))), settled
+        return self._nearest(self.near, room), settled
 
     def _nearest(self, among: Index, count: int) -> Index:
         """The support vectors, and as many rows of the smallest margins as there is room for."""
