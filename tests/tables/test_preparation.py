@@ -127,6 +127,8 @@ def test_columns_that_cannot_be_used(column, said):
 
 def test_frames_without_anything_to_use():
     assert "no column can be used" in message(Preparation().fit, pd.DataFrame({"x": [np.nan]}))
+    twins = pd.DataFrame([[1.0, 2.0]], columns=["x", "x"])
+    assert "two columns have the name 'x'" in message(Preparation().fit, twins)
     assert "no rows" in message(Preparation().fit, pd.DataFrame({"x": []}))
     with pytest.raises(ValueError, match="scale must be 'standard' or 'none'; got 'max'"):
         Preparation(scale="max").fit(pd.DataFrame({"x": [1.0]}))

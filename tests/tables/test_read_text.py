@@ -107,6 +107,20 @@ def test_space_separated_file_as_r_writes_it(tmp_path):
     assert table.features["x 1"].tolist() == [1, 2]
 
 
+def test_columns_aligned_by_blanks(tmp_path):
+    text = "  x    y\n  1    a\n 20.5  b \n"
+    table = read_table(written(tmp_path, "a.txt", text), target="y")
+    assert table.features["x"].tolist() == [1, 20.5]
+    assert table.target.tolist() == ["a", "b"]
+
+
+def test_separator_named_as_excel_does(tmp_path):
+    path = written(tmp_path, "a.csv", "sep=;\nx;y\n1,5;a\n2;b\n")
+    assert read_table(path, target="y").features["x"].tolist() == [1.5, 2]
+    bad = written(tmp_path, "b.csv", "sep=;\nx;y\n1;a\n2;b;c\n")
+    assert "b.csv, line 4: 3 fields" in message(read_table, bad)
+
+
 def test_decimal_commas(tmp_path):
     text = "x;big;y\n1,5;1.234,5;p\n2;2;q\n-0,25;;p\n"
     table = read_table(written(tmp_path, "a.csv", text), target="y")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import pathlib
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -27,6 +28,7 @@ MISSING = (
 )  # fmt: skip
 _DELIMITERS = {"csv": ",;\t|", "tsv": "\t,;|"}
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces"}
+_EXCEL = re.compile(r"\s*\"?sep=([,;\t|])\"?\s*", re.IGNORECASE)
 _LINES_LOOKED_AT = 50
 
 
@@ -76,11 +78,16 @@ def read_records(path: pathlib.Path, kind: str) -> Records:
     lines = text.split("\n")[start:]
     if not any(line.strip() for line in lines):
         raise TableError("the file is empty.", source=path)
-    delimiter = _delimiter(lines, kind)
+    said = _EXCEL.fullmatch(lines[0])
+    if said:  # Excel's way to name the separator
+        start, lines = start + 1, lines[1:]
+    delimiter = said[1] if said else _delimiter(lines, kind)
     usual = "\t" if kind == "tsv" else ","
     if delimiter != usual:
         notes.append(f"The fields are separated by {_NAMES[delimiter]}.")
-    if '"' in text:
+    if delimiter == " ":  # columns may be aligned by several
+        lines = [line.strip() for line in lines]
+    if '"' in text or delimiter == " ":
         records, counts, numbers, body = _quoted(lines, delimiter, start, path)
     else:
         records, counts, numbers, body = _plain(lines, delimiter, start)
@@ -121,7 +128,8 @@ def _delimiter(lines: list[str], kind: str) -> str:
     sample = list(islice((line for line in lines if line.strip()), _LINES_LOOKED_AT))
     counts = {}
     for each in _DELIMITERS[kind] + " ":
-        reader = csv.reader(sample, delimiter=each, skipinitialspace=True)
+        lines = [line.strip() for line in sample] if each == " " else sample
+        reader = csv.reader(lines, delimiter=each, skipinitialspace=True)
         try:
             counts[each] = [len(record) for record in reader]
         except csv.Error:  # a field beyond the csv module's limit: the quotes are checked later

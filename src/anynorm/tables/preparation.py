@@ -294,4 +294,7 @@ def _frame(X: Any) -> pd.DataFrame:
         )
     if not all(isinstance(name, str) for name in X.columns):
         X = X.set_axis([str(name) for name in X.columns], axis=1)
+    if not X.columns.is_unique:
+        double = X.columns[X.columns.duplicated()][0]
+        raise TableError(f"two columns have the name {double!r}. Give one another name.")
     return X

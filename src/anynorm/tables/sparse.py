@@ -58,6 +58,8 @@ class SparseFrame:
     def named(self, names: Any) -> SparseFrame:
         """Return the columns of these names; those that are not there are zero."""
         names = [str(name) for name in names]
+        if names == self.columns.tolist():
+            return self
         place = {name: k for k, name in enumerate(names)}
         target = np.array([place.get(name, -1) for name in self.columns], dtype=np.int64)
         entries = self.matrix.tocoo()
