@@ -32,6 +32,13 @@ def svm_by_lars(points):
     return _in_simplex(path[:, k - 1] + share * (path[:, k] - path[:, k - 1])), lasso
 
 
+def svm_by_exact_path(points):
+    """The same with our path, which takes the tie of all columns at its start."""
+    lasso = svm_to_lasso(points)
+    path = ConstrainedLasso(fit_intercept=False).path(lasso.A, lasso.b, radius_max=1.0)
+    return _in_simplex(path.coef_at(radius=1.0)[0]), lasso
+
+
 def svm_by_coordinate_descent(points):
     """The same with scikit-learn's Lasso, and a search for the penalty."""
     lasso = svm_to_lasso(points)
@@ -67,7 +74,7 @@ def digits(sizes=(5, 10, 20, 40)):
         points = soft_margin(X, y, C=1.0)
         best = min_norm_point(points).certificate.primal
         errors = []
-        for solve in (svm_by_lars, svm_by_coordinate_descent):
+        for solve in (svm_by_exact_path, svm_by_lars, svm_by_coordinate_descent):
             x, lasso = solve(points)
             errors.append(abs(float(np.sum(points.combine(x) ** 2)) / best - 1))
         found[n] = (lasso.translation, lasso.digits_lost, *errors)
@@ -97,16 +104,17 @@ def show(values, table):
     for name, value in values.items():
         print(f"  {name:<22} {value:.8f}")
     print("An SVM by Lasso solvers: relative error of ||A x||^2")
-    print(f"  {'rows':>5} {'D^2/sigma':>10} {'digits':>7} {'LARS':>9} {'descent':>9}")
-    for n, (length, lost, lars, descent) in table.items():
-        print(f"  {n:>5} {length:>10.1f} {lost:>7.1f} {lars:>9.1e} {descent:>9.1e}")
+    print(f"  {'rows':>5} {'D^2/sigma':>10} {'digits':>7} {'path':>9} {'LARS':>9} {'descent':>9}")
+    for n, (length, lost, *errors) in table.items():
+        print(f"  {n:>5} {length:>10.1f} {lost:>7.1f}", *(f"{error:>9.1e}" for error in errors))
 
 
 def draw(table):
     """The errors of the Lasso solvers by the length of the translation."""
-    length, _, lars, descent = np.transpose(list(table.values()))
+    length, _, *found = np.transpose(list(table.values()))
     _, ax = plt.subplots()
-    for name, errors in (("LARS", lars), ("coordinate descent", descent)):
+    names = ("our exact path", "scikit-learn's LARS", "coordinate descent")
+    for name, errors in zip(names, found, strict=True):
         ax.loglog(length, np.maximum(errors, 1e-17), marker="o", label=name)
     ax.set(xlabel="length of the translation", ylabel="relative error of the SVM's value")
     ax.legend()

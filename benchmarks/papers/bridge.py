@@ -51,9 +51,9 @@ SVM_ROWS, SVM_CS = (10, 30, 90), np.logspace(-2, 3, 6).tolist()
 # Penalised solvers by name: their module and what to set beside the tolerance.
 PENALISED: dict[str, tuple[str, dict[str, Any]]] = {
     "scikit-learn Lasso": ("sklearn.linear_model", {"max_iter": 2000}),
-    "celer": ("celer", {}),
+    "celer": ("celer", {"max_iter": 10, "max_epochs": 2000}),
 }
-LARS, OURS = "LARS", "ConstrainedLasso"
+LARS, OURS, PATH = "LARS", "ConstrainedLasso", "ConstrainedLasso.path"
 BISECTIONS = 40
 SWEEPS, SWEEPS_PROBLEM = (200, 2000, 20_000), (30, 1.0)  # rows and C
 LASSO_SHAPE = (40, 60)
@@ -125,6 +125,14 @@ def in_ball(A: np.ndarray, b: np.ndarray, radius: float) -> np.ndarray:
         return np.asarray(model.fit(A, b).coef_)
 
 
+def by_path(A: np.ndarray, b: np.ndarray, radius: float) -> np.ndarray:
+    """The Lasso from our own exact path."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        path = ConstrainedLasso(fit_intercept=False).path(A, b, radius_max=radius)
+    return path.coef_at(radius=radius)[0]
+
+
 def excess(value: float, best: float) -> float:
     """How much a value is above the best one, relative to it; no less than rounding."""
     return max(abs(value / best - 1.0), float(np.finfo(float).eps))
@@ -160,7 +168,7 @@ def svm_problem(n: int, C: float, seed: int) -> dict[str, Any]:
     lasso = translated(n, C, seed)
     best = least_norm(lasso.points)
     solvers: dict[str, Solver] = {name: functools.partial(by_penalty, name) for name in installed()}
-    solvers |= {LARS: by_lars, OURS: in_ball}
+    solvers |= {LARS: by_lars, OURS: in_ball, PATH: by_path}
     errors = {
         name: excess(simplex_value(lasso, solve(lasso.A, lasso.b, lasso.radius)), best["value"])
         for name, solve in solvers.items()
