@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 VERIFIED = 1e-9  # the gap that every joint has, unless rounding explains a larger one
-_TOO_MUCH = 1e-5  # the largest gap of a joint: rounding has ended the path where none is smaller
+_TOO_MUCH = 1e-3  # the largest gap of a joint: rounding has ended the path where none is smaller
 _TIES = (1e-11, 1e-9, 1e-7)  # of lambda: products that near count as equal, one after the other
 _FEW = 1000  # columns that are all at work from the start
 _JOIN = 200  # columns that join the work at once, or half as many as are in use
