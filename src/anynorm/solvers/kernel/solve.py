@@ -2,7 +2,8 @@
 
     minimise over f, b    1/2 ||f||^2 + C N(slack)
 
-L1, SquaredL2 (inequality), TopK, LInf     block SMO
+L1, SquaredL2 (inequality), TopK, LInf     block SMO; with a linear kernel of fewer features than
+                                           rows the first two are solved over the features
 SquaredL2 (equality)                       one linear system
 L2, TopK2, K12                             block SMO with a multiplier for the ball
 all other norms                            the general solver
@@ -15,18 +16,22 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from anynorm.norms import SquaredL2
+from anynorm.certificate import certify, optimal_bias
+from anynorm.norms import L1, SquaredL2
 from anynorm.problem import Problem
-from anynorm.solution import Progress, Solution
+from anynorm.solution import Progress, Solution, Status
 from anynorm.solvers.kernel.ball import BALL_SLACKS, solve_ball
 from anynorm.solvers.kernel.box import BOX_SLACKS, solve_box
 from anynorm.solvers.kernel.general import solve_general
 from anynorm.solvers.kernel.least_squares import solve_least_squares
 from anynorm.solvers.kernel.rows import KernelRows
+from anynorm.solvers.linear import solve_linear
 
 Array = NDArray[np.float64]
 
 MEGABYTE = 1 << 20
+_MANY_ROWS, _MOST_ITERATIONS = 200, 10_000
+_SHARE = 0.1  # of tol: the gap over the features, whose primal point is better than the duals'
 
 
 def solve_kernel(
@@ -84,10 +89,55 @@ def solve_kernel(
         raise ValueError("a kernel problem needs a gram, a free intercept and a norm of the slacks")
     if rows is None:
         rows = KernelRows(problem.gram, int(cache_size * MEGABYTE))
+    if start is None and _has_few_features(problem):
+        found = _solved_by_features(problem, tol, max_iter, deadline, progress)
+        if found.status is Status.OPTIMAL or found.status is Status.TIME_LIMIT:
+            return found
+        start, max_iter = found.dual, max_iter - found.n_iter
     solve = _solver_for(problem)
     return solve(
         problem, rows, tol=tol, max_iter=max_iter, deadline=deadline, start=start, progress=progress
     )
+
+
+def _has_few_features(problem: Problem) -> bool:
+    """Whether the kernel is that of features, fewer than the rows, and block SMO would crawl."""
+    gram = problem.gram
+    assert gram is not None
+    if (
+        gram.name != "linear"
+        or gram.X is None
+        or not isinstance(problem.loss.slack, (L1, SquaredL2))
+    ):
+        return False
+    return gram.n >= _MANY_ROWS and gram.X.shape[1] < gram.n
+
+
+def _solved_by_features(
+    problem: Problem,
+    tol: float,
+    max_iter: int,
+    deadline: float | None,
+    progress: Callable[[Progress], None] | None,
+) -> Solution:
+    """Solve a problem with a linear kernel over the features; its duals are what is wanted.
+
+    The gap is that of the kernel's problem at these duals.
+    """
+    assert problem.gram is not None
+    y, C, weights = problem.y, problem.C, problem.sample_weight
+    over_features = Problem(y=y, C=C, loss=problem.loss, X=problem.gram.X, sample_weight=weights)
+    found = solve_linear(
+        over_features, tol=_SHARE * tol, max_iter=min(max_iter, _MOST_ITERATIONS),
+        deadline=deadline, progress=progress,
+    )  # fmt: skip
+    scores = problem.gram.matvec(y * found.dual)
+    bias = optimal_bias(problem.loss, scores, y, C, weights)
+    stopped = Status.MAX_ITER if found.status is Status.OPTIMAL else found.status
+    certificate = certify(
+        problem, found.dual, bias, found.dual, tol=tol, stopped=stopped, scores=scores
+    )
+    return Solution(found.dual, certificate, found.n_iter, coef=found.dual, intercept=bias)
 
 
 def _solver_for(problem: Problem) -> Callable[..., Solution]:
