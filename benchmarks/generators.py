@@ -115,13 +115,13 @@ def planted_margin(n: int, margin: float = 0.5, *, seed: int = 0) -> np.ndarray:
     the others, so that the mean of all points does not separate them.
     """
     rng = np.random.default_rng(seed)
+    across, turned = 0.7, 0.01
     A = rng.standard_normal((n, n), dtype=np.float32)
     A[:2] = 0.0
-    across = 0.8 * np.sqrt(1 - margin**2)
-    lengths = np.einsum("ij,ij->j", A, A)
-    A *= np.sqrt((1 - margin**2 - across**2) / lengths).astype(np.float32)
+    rest = 1 - margin**2 - across**2
+    A *= np.sqrt(rest / np.einsum("ij,ij->j", A, A, dtype=np.float64)).astype(np.float32)
     A[0] = margin
-    A[1] = np.where(rng.permutation(n) < 0.01 * n, -across, across)
+    A[1] = np.where(rng.permutation(n) < turned * n, -across, across)
     return A
 
 

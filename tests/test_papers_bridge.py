@@ -9,6 +9,7 @@ from anynorm.gram import Gram
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
 from anynorm.solvers.kernel import solve_kernel
+from benchmarks.generators import planted_margin
 from benchmarks.papers import bridge, bridge_report, page
 from benchmarks.papers.store import Store
 
@@ -47,7 +48,7 @@ def test_the_least_radius_reaches_b():
 
 
 def test_planted_points_have_the_margin():
-    A = bridge.planted(200, 0).astype(float)
+    A = planted_margin(200, bridge.MARGIN, seed=0).astype(float)
     np.testing.assert_allclose(np.linalg.norm(A, axis=0), 1.0, atol=1e-6)
     np.testing.assert_allclose(A[0], bridge.MARGIN)
     assert np.sum(A[1] < 0) == 2

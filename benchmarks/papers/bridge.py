@@ -40,6 +40,7 @@ from anynorm.reductions import SVMAsLasso, lasso_to_svm, soft_margin, svm_to_las
 from anynorm.screening import Screening, screen
 from anynorm.solution import Solution
 from anynorm.solvers.kernel import solve_kernel
+from benchmarks.generators import planted_margin
 from benchmarks.papers.store import Store, carry_out, command_line, recorded
 
 Solver = Callable[[np.ndarray, np.ndarray, float], np.ndarray]
@@ -65,7 +66,7 @@ NOISE, SPIKE = 0.1, 3.0
 PULSE_WIDTH = 0.05
 
 SIZES, EPS = (500, 1000, 2000, 4000, 8000), (0.2, 0.3)
-MARGIN, AGAINST, TURNED = 0.5, 0.7, 0.01
+MARGIN = 0.5
 
 SCREEN_CS = np.logspace(-3, 3, 13).tolist()
 SCREEN_GAPS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)
@@ -335,22 +336,6 @@ def signal(store: Store, draws: int) -> Iterator[str]:
 # ---------------------------------------------------------------- the sublinear SVM
 
 
-def planted(n: int, seed: int) -> np.ndarray:
-    """Unit points, n in n dimensions, whose best margin is about 1/2, along the first axis.
-
-    Along the second axis a hundredth of the points is turned against the others, so that the mean
-    of all points does not separate them.
-    """
-    rng = np.random.default_rng(seed)
-    A = rng.standard_normal((n, n), dtype=np.float32)
-    A[:2] = 0.0
-    rest = 1 - MARGIN**2 - AGAINST**2
-    A *= np.sqrt(rest / np.einsum("ij,ij->j", A, A, dtype=np.float64)).astype(np.float32)
-    A[0] = MARGIN
-    A[1] = np.where(rng.permutation(n) < TURNED * n, -AGAINST, AGAINST)
-    return A
-
-
 def sublinear(store: Store, sizes: Sequence[int], repeats: int) -> Iterator[str]:
     """Entries read, and the margin that a certificate finds afterwards; and that of the mean."""
     for n in sizes:
@@ -358,7 +343,7 @@ def sublinear(store: Store, sizes: Sequence[int], repeats: int) -> Iterator[str]
             keys = {eps: f"{n}/{eps:g}/{seed}" for eps in EPS}
             if all(store.done("sublinear", key) for key in keys.values()):
                 continue
-            A = planted(n, seed)
+            A = planted_margin(n, MARGIN, seed=seed)
             mean = A.mean(axis=1)
             of_mean = float((mean @ A).min() / np.linalg.norm(mean))
             for eps, key in keys.items():

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from anynorm import min_norm_point
 from anynorm.solution import Status
 from anynorm.solvers.simplex import DensePoints, KernelPoints, SparsePoints
-from anynorm.solvers.simplex.min_norm import solve_min_norm
+from anynorm.solvers.simplex.min_norm import _Search, solve_min_norm
 
 cp = pytest.importorskip("cvxpy")
 
@@ -236,6 +236,29 @@ def test_float32_and_read_only_data():
 def test_the_answer_is_the_same_every_time():
     A = hull(500, 60, 2.0)
     assert np.array_equal(min_norm_point(A).x, min_norm_point(A.copy()).x)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    noise=st.sampled_from([0.0, 1e-6, 1e-3, 0.1]),
+    shift=st.sampled_from([0.5, 2.0, 5.0]),
+)
+def test_no_point_in_use_is_screened(seed, noise, shift):
+    """Points on a grid, half of them repeated, from the optimum and from points around it."""
+    rng = np.random.default_rng(seed)
+    A = np.round(2 * rng.normal(size=(3, 60))) + shift * np.eye(3, 1)
+    A = np.hstack([A, A[:, :40]])
+    x = min_norm_point(A, tol=1e-12).x
+    w, rough = A @ x, x * (1 + noise * rng.normal(size=100)) + noise * rng.random(100)
+    rough = np.maximum(rough, 0.0)
+    search = _Search(DensePoints(A), np.einsum("ij,ij->j", A, A), 1e-9, 100, None, None)
+    search.looks = 10
+    search._screen(search.look(rough / rough.sum()), np.empty(0, np.intp))
+    if search.alive is not None:
+        dropped = np.delete(np.arange(100), search.alive)
+        assert np.all(x[dropped] == 0)
+        assert np.all(A[:, dropped].T @ w > (w @ w) * (1 + 1e-9))
 
 
 def test_screening_leaves_the_answer_alone():

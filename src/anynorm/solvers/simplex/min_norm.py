@@ -26,6 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from anynorm.array_checks import finite_vector, positive
 from anynorm.certificate import Certificate, relative_gap
+from anynorm.screening import Ball
 from anynorm.solution import Progress, Solution, Status
 from anynorm.solvers.simplex.corral import Corral
 from anynorm.solvers.simplex.pairwise import pairwise_block
@@ -341,7 +342,8 @@ class _Search:
         inner = state.inner[alive]
         radius = math.sqrt(max(state.primal - state.dual, 0.0)) + 1e-7 * math.sqrt(state.primal)
         distance = np.sqrt(np.maximum(self.norms[alive] - 2 * inner + state.primal, 0.0))
-        possible = inner - state.primal <= radius * distance
+        ball = Ball(inner - state.primal, distance, radius)
+        possible = ball.centre <= ball.reach()
         possible[np.isin(alive, working)] = True
         if 4 * np.count_nonzero(possible) <= len(alive):
             self.alive = alive[possible]
