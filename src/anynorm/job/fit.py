@@ -157,20 +157,20 @@ def run_fit(
         learned = _learn(task, watch, "choosing the model")
         if options.model == "budget" and options.time_limit is None:
             learned = with_other_budgets(task, learned)
-        cut = learned.cut
-        if held is not None:
-            judged = Held(held.ids, held.y, learned.scores(held.frame, len(classes)))
-            oof = Held(table.ids, y, learned.held_out, _fold_numbers(splits, len(y)))
-            parts, groups = [np.arange(len(held.y))], held.groups
-            judged_by = f"{len(held.y)} rows of {held.source}"
-        else:
-            oof, cut_too = _nested(task, splits, watch, table.ids)
-            cut, judged, groups = cut or cut_too, oof, table.groups
-            parts = [test for _, test in splits]
-            judged_by = _nested_words(task, splits)
-    model = learned.model
-    _restore_labels(model, classes)
+    oof = Held(table.ids, y, learned.held_out, _fold_numbers(splits, len(y)))
+    if held is None:
+        with _collected() as later:
+            oof, cut_later = _nested(task, splits, watch, table.ids)
+        problems += _once(later, len(splits))
+        judged, parts = oof, [rows for _, rows in splits]
+        groups, judged_by = table.groups, _nested_words(task, splits)
+    else:
+        judged = Held(held.ids, held.y, learned.scores(held.frame, len(classes)))
+        parts, cut_later = [np.arange(len(held.y))], False
+        groups, judged_by = held.groups, f"{len(held.y)} rows of {held.source}"
+    _restore_labels(learned.model, classes)
     wanted = dict.fromkeys([options.scoring, "error"])
+    certified = learned.model.certificate_.status is Status.OPTIMAL
     return Fitted(
         table=table,
         options=options,
@@ -185,8 +185,8 @@ def run_fit(
         oof=oof,
         test=None if held is None else judged,
         notes=[*table.notes, *whole.notes_, *fold_notes, *([] if held is None else held.notes)],
-        problems=list(dict.fromkeys(problems)),
-        converged=not cut and model.certificate_.status is Status.OPTIMAL,
+        problems=problems,
+        converged=certified and not learned.cut and not cut_later,
         seconds=watch.seconds,
     )
 
@@ -256,6 +256,13 @@ def _restore_labels(model: Any, classes: np.ndarray) -> None:
             path.classes_ = classes
 
 
+def _once(problems: list[str], searches: int) -> list[str]:
+    """One line for what the searches that judge a model have to say."""
+    if not problems:
+        return []
+    return [f"Of the {searches} searches that judge the model, one says: {problems[0]}"]
+
+
 @contextmanager
 def _collected() -> Iterator[list[str]]:
     """Warnings of solvers, as sentences about the command's options."""
@@ -272,7 +279,9 @@ def _collected() -> Iterator[list[str]]:
         text = str(warning.message)
         for name in ("time_limit", "max_features"):
             text = text.replace(name, f"--{name.replace('_', '-')}")
-        problems.append(text[0].upper() + text[1:])
+        text = text if text.startswith("--") else text[0].upper() + text[1:]
+        if text not in problems:
+            problems.append(text)
 
 
 @dataclass(frozen=True)
