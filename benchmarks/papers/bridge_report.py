@@ -136,7 +136,7 @@ def draw_errors(svms: Mapping[str, Any], lassos: Mapping[str, Any], file: pathli
     """Relative errors against D^2 / sigma, both ways."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    figure = Figure(figsize=(11, 4.8), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
     titles = ("an SVM by Lasso solvers", "a Lasso by SVM solvers")
     for ax, results, title in zip(axes, (svms, lassos), titles, strict=True):
@@ -149,7 +149,7 @@ def draw_errors(svms: Mapping[str, Any], lassos: Mapping[str, Any], file: pathli
             ax.loglog(*zip(*spots, strict=True), MARKERS[k], color=f"C{k}", label=name, **style)
         ax.axhline(np.finfo(float).eps, color="0.6", linewidth=0.8, linestyle=":")
         ax.set(title=title, xlabel="D² / sigma")
-        ax.legend(loc="upper left")
+        ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, frameon=False)
     axes[0].set(ylabel="relative error of the objective")
     figure.savefig(file, dpi=100)
 
