@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from anynorm.report import write_report
+from tests.browser.launch import executable, start
 from tests.report.builders import path_report
 
 
 @pytest.fixture(scope="session")
 def browser():
     api = pytest.importorskip("playwright.sync_api", reason="make test-browser installs Playwright")
-    installed = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
     with api.sync_playwright() as driver:
-        found = installed or driver.chromium.executable_path
-        if not Path(found).exists():
+        if executable(driver) is None:
             pytest.skip("no Chromium was found: make test-browser installs one")
-        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        browser = start(driver)
         yield browser
         browser.close()
 
