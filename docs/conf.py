@@ -11,7 +11,7 @@ from anynorm import __version__
 
 project = "anynorm"
 author = "the anynorm developers"
-copyright = "2025, the anynorm developers"
+copyright = "2025-2026, the anynorm developers"
 version = release = __version__
 
 extensions = [

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anynorm.gram import Gram
+from anynorm.solvers.kernel import newton
 from anynorm.solvers.kernel.newton import Face, FreeSteps
 from anynorm.solvers.kernel.rows import KernelRows
 
@@ -92,3 +93,13 @@ def test_equal_points_are_refused_or_solved():
     if steps.prepare(view, np.arange(N)):
         found = steps.step(view, np.arange(N), False)
         assert found is None or np.isfinite(found[1]).all()
+
+
+def test_the_factor_in_parts_is_the_factor():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((1700, 30))
+    Q = A @ A.T + 30 * np.eye(1700)
+    found = np.tril(newton._cholesky(Q.copy()))
+    np.testing.assert_allclose(found, np.linalg.cholesky(Q), atol=1e-10)
+    with pytest.raises(np.linalg.LinAlgError):
+        newton._cholesky(Q - 1e3 * np.eye(1700))

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from anynorm.atomic import atomic_file
 from anynorm.job.fit import Fitted
 from anynorm.job.options import OptionError
 from anynorm.job.reporting import content_of
@@ -88,10 +89,10 @@ def staged(folder: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
 
 
 def write_text(file: str | os.PathLike[str], text: str) -> None:
-    """Write a file in one step: it is never half there."""
-    path = pathlib.Path(file)
-    with staged(path.parent) as stage:
-        (stage / path.name).write_text(text, encoding="utf-8", newline="")
+    """Write a file in one step, and its folder where that is missing."""
+    usable_folder(pathlib.Path(file).parent).mkdir(parents=True, exist_ok=True)
+    with atomic_file(file) as out:
+        out.write(text.encode())
 
 
 def usable_folder(folder: str | os.PathLike[str]) -> pathlib.Path:

@@ -34,6 +34,7 @@ _ROUNDS = 8
 _FEW = 64  # changes of the free set that a factor always outlives
 _OUTLIVED = 8  # and otherwise this part of it
 _MOST_SETTLED = 3  # the part of the base that may come to its bounds in a step
+_PANEL = 512  # columns that are factored in one piece, where they are many
 _FLOAT64_UP_TO = 2000  # variables for which a float64 factor is tried as well
 _ROUNDING = 1e-12
 _RIDGE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-13}  # of the largest entry
@@ -88,8 +89,7 @@ class FreeSteps:
             if self.diagonal.size:
                 Q[np.diag_indices(k)] += self.diagonal[index].astype(kind)
             try:
-                # Q is symmetric: its transpose is the same matrix in the order LAPACK likes.
-                self.factor = cholesky(Q.T, lower=True, overwrite_a=True, check_finite=False)
+                self.factor = _cholesky(Q)
             except np.linalg.LinAlgError:
                 continue
             self.base, self.place[free] = free, np.arange(k)
@@ -212,6 +212,24 @@ class FreeSteps:
         if self.diagonal.size:
             inner[np.diag_indices(len(index))] += self.diagonal[index]
         return inner
+
+
+def _cholesky(Q: NDArray[Any]) -> NDArray[Any]:
+    """The lower factor, in place of Q, by pieces of work of a fraction of a second.
+
+    One call for thousands of columns would not let Ctrl-C through for a second or more.
+    """
+    width = _PANEL if len(Q) > 3 * _PANEL else len(Q)
+    for start in range(0, len(Q), width):
+        stop = min(start + width, len(Q))
+        own, below = Q[start:stop, start:stop], Q[stop:, start:stop]
+        own[:] = cholesky(own, lower=True, check_finite=False)
+        if len(below):
+            below[:] = solve_triangular(own, below.T, lower=True, check_finite=False).T
+        for first in range(stop, len(Q), width):
+            last = min(first + width, len(Q))
+            Q[first:, first:last] -= below[first - stop :] @ below[first - stop : last - stop].T
+    return Q
 
 
 def _less_the_prices(face: Face, free: Index, tight: bool) -> Face:
