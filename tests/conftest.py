@@ -1,7 +1,19 @@
-"""Ctrl-C works in the tests even where the shell that started them ignores it (background jobs)."""
+"""What holds for all tests.
+
+Ctrl-C works even where the shell that started them ignores it (background jobs).  Hypothesis draws
+the same examples every time, so that a run says something about the code and not about luck;
+``HYPOTHESIS_PROFILE=explore`` draws new ones.
+"""
 
 import contextlib
+import os
 import signal
+
+from hypothesis import settings
 
 with contextlib.suppress(ValueError):  # only the main thread may
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+settings.register_profile("fixed", derandomize=True)
+settings.register_profile("explore", derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))

@@ -10,7 +10,7 @@ from anynorm import LinearSVC
 from anynorm.losses import LOSSES
 from tests.estimators.plain import objective_of
 
-few = settings(max_examples=15, deadline=None, derandomize=True)
+few = settings(max_examples=15, deadline=None)
 
 
 @st.composite
