@@ -43,6 +43,7 @@ _EARLY = 0.7  # of tol: the gap by float32 rows at which the exact one is comput
 _PROGRESS, _PATIENCE = 0.9, 200  # looks at the gap without such progress
 _SINGULAR = 1e-6
 _NEWTON_FROM, _NEWTON_AGAIN = 0.9, 5  # gap, blocks in between
+_MANY_FREE, _CHANGING = 1000, 0.125  # where so many have come or gone, others will soon
 _FACTOR_SPEED = 210  # k^3 per entry of a row added to the scores, in the same time
 _SHRINK_AFTER, _SHRINK_AGAIN = 100, 15  # blocks with all rows before those not settled go on alone
 _MOST_KEPT, _SHRUNK_BLOCKS, _SHRUNK_GOAL = 0.4, 1000, 0.25
@@ -208,6 +209,7 @@ class _Search:
         self.square = np.empty((0, 0))
         self.value = np.zeros(m) if start is None else _allowed(box, start)
         self._set_beta()
+        self.n_free = len(self._free())
         self.scores, self.exact = np.zeros(rows.n), True
         self.precise = np.ones(rows.n, dtype=bool)
         if self.beta.any():
@@ -247,7 +249,7 @@ class _Search:
             return False
         self._look_round()
         free = self._free()
-        k = len(free)
+        k, before, self.n_free = len(free), self.n_free, len(free)
         if k <= 2:
             return False
         below, above = box.lower - self.value, box.upper - self.value
@@ -257,7 +259,9 @@ class _Search:
         )
         if not self.steps.knows(free):
             n_bytes = 5 * k * k  # a float32 factor and a fourth of it for changes
-            if self.work < k**3 / _FACTOR_SPEED or not self.rows.room_for(n_bytes):
+            changing = k > _MANY_FREE and abs(k - before) > _CHANGING * k
+            paid = self.work >= k**3 / _FACTOR_SPEED
+            if changing or not paid or not self.rows.room_for(n_bytes):
                 return False
             self.work = 0.0
             if not self.steps.prepare(face, free):
