@@ -1,8 +1,8 @@
 """Rows of the kernel matrix on demand: what a block solver needs of it, and nothing else.
 
-Three operations are all that touches n-long rows of K: `load` some of them, take the small
-`square` of those rows and columns, and `add` a combination of them to the scores.  Whoever offers
-these three (on another device, say) can stand in for `KernelRows`.
+Few operations are all that touches n-long rows of K: `load` some of them, take the small `square`
+of those rows and columns or other `entries`, and `add` a combination of them to the scores.
+Whoever offers these (on another device, say) can stand in for `KernelRows`.
 
 Rows are float32, made by matrix products many at a time, and kept within a limit of bytes; those
 not used for the longest time make room.  Scores are float64.
