@@ -8,14 +8,20 @@ The solutions are piecewise linear in r, and so is the penalty that belongs to e
 from __future__ import annotations
 
 from functools import cached_property
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anynorm.certificate import Certificate
-from anynorm.piecewise import PiecewiseLine, at_least_zero, frozen, usable_rows
+from anynorm.piecewise import (
+    PiecewiseLine,
+    at_least_zero,
+    feature_count,
+    frozen,
+    only_one,
+    scores_along,
+)
 
 if TYPE_CHECKING:
     from anynorm.solvers.one_norm.lasso_design import LassoDesign
@@ -147,13 +153,7 @@ class LassoPath:
         >>> path.coef_at(alpha=0.0)
         (array([1.]), 1.0)
         """
-        given = {"radius": radius, "alpha": alpha, "n_features": n_features}
-        names = [name for name, value in given.items() if value is not None]
-        if len(names) != 1:
-            raise ValueError(
-                "coef_at needs exactly one of radius, alpha and n_features; got "
-                f"{' and '.join(names) if names else 'none of them'}."
-            )
+        only_one({"radius": radius, "alpha": alpha, "n_features": n_features})
         if alpha is not None:
             penalty = at_least_zero("alpha", alpha)
             radius = float(np.interp(-penalty, -self.alphas, self.radii))
@@ -163,8 +163,7 @@ class LassoPath:
 
     def _radius_of_count(self, n_features: Any) -> float:
         """The last joint before which no more features than that are in use."""
-        if not isinstance(n_features, Integral) or isinstance(n_features, bool) or n_features < 0:
-            raise ValueError(f"n_features must be an integer of at least 0; got {n_features!r}.")
+        n_features = feature_count(n_features)
         used = (abs(self.coefs[:-1]) + abs(self.coefs[1:])).tocsr()  # on the segments
         more = np.flatnonzero(np.diff(used.indptr) > n_features)
         return float(self.radii[more[0] if len(more) else -1])
@@ -191,12 +190,8 @@ class LassoPath:
         >>> path.predict([[4.0]], radius=[0.0, 0.5, 1.0])
         array([[2. , 3.5, 5. ]])
         """
-        X = usable_rows(self, X)
-        places = self.radii if radius is None else np.asarray(radius, dtype=np.float64)
-        if places.ndim > 1 or np.isnan(places).any() or np.any(places < 0):
-            raise ValueError("radius must be a number of at least 0, or a 1-D array of them.")
-        scores = self._knots.scores(X, places.reshape(-1))
-        return scores[:, 0] if places.ndim == 0 else scores
+        places = self.radii if radius is None else radius
+        return scores_along(self, self._knots, X, "radius", places)
 
     def certificate_at(self, radius: float, *, tol: float = 1e-9) -> Certificate:
         """Certify the solution at a radius; the data are needed for it.

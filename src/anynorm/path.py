@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,14 @@ from numpy.typing import ArrayLike, NDArray
 from anynorm.certificate import Certificate, certify
 from anynorm.design import Matrix
 from anynorm.path_record import PathRecord
-from anynorm.piecewise import PiecewiseLine, at_least_zero, frozen, usable_rows
+from anynorm.piecewise import (
+    PiecewiseLine,
+    at_least_zero,
+    feature_count,
+    frozen,
+    only_one,
+    scores_along,
+)
 from anynorm.problem import Problem
 from anynorm.solution import Solution, Status
 
@@ -227,13 +233,7 @@ class SolutionPath:
         >>> path.coef_at(n_features=0)
         (array([0.]), 0.0)
         """
-        given = {"s": s, "C": C, "n_features": n_features}
-        names = [name for name, value in given.items() if value is not None]
-        if len(names) != 1:
-            raise ValueError(
-                "coef_at needs exactly one of s, C and n_features; got "
-                f"{' and '.join(names) if names else 'none of them'}."
-            )
+        only_one({"s": s, "C": C, "n_features": n_features})
         if s is not None:
             return self.knots.solution(at_least_zero("s", s))
         if C is not None:
@@ -251,8 +251,7 @@ class SolutionPath:
 
     def _s_of_count(self, n_features: Any) -> float:
         """The last s with at most that many features."""
-        if not isinstance(n_features, Integral) or isinstance(n_features, bool) or n_features < 0:
-            raise ValueError(f"n_features must be an integer of at least 0; got {n_features!r}.")
+        n_features = feature_count(n_features)
         counts = np.diff(self.knots.coefs.indptr)
         few = np.flatnonzero(counts <= n_features)
         if not len(few):
@@ -286,12 +285,7 @@ class SolutionPath:
         array([[0.5 , 1.  ],
                [0.75, 1.5 ]])
         """
-        X = usable_rows(self, X)
-        places = self.s if s is None else np.asarray(s, dtype=np.float64)
-        if places.ndim > 1 or np.isnan(places).any() or np.any(places < 0):
-            raise ValueError("s must be a number of at least 0, or a 1-D array of such numbers.")
-        scores = self.knots.scores(X, places.reshape(-1))
-        return scores[:, 0] if places.ndim == 0 else scores
+        return scores_along(self, self.knots, X, "s", self.s if s is None else s)
 
     def certificate_at(self, s: float, *, tol: float = _EXACT) -> Certificate:
         """Certify the solution at s for the penalised problem that it solves.

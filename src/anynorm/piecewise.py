@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -89,6 +89,34 @@ def at_least_zero(name: str, value: Any) -> float:
     if not isinstance(value, Real) or isinstance(value, bool) or not float(value) >= 0:
         raise ValueError(f"{name} must be a number of at least 0; got {value!r}.")
     return float(value)
+
+
+def only_one(given: dict[str, Any]) -> None:
+    """Check that exactly one argument of `coef_at` is given."""
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) != 1:
+        *others, last = given
+        raise ValueError(
+            f"coef_at needs exactly one of {', '.join(others)} and {last}; got "
+            f"{' and '.join(names) if names else 'none of them'}."
+        )
+
+
+def feature_count(n_features: Any) -> int:
+    """The number of features as an int; an error where it is none."""
+    if not isinstance(n_features, Integral) or isinstance(n_features, bool) or n_features < 0:
+        raise ValueError(f"n_features must be an integer of at least 0; got {n_features!r}.")
+    return int(n_features)
+
+
+def scores_along(path: Any, line: PiecewiseLine, X: Any, name: str, places: Any) -> Array:
+    """The scores of rows at one place, (n,), or at many, (n, m); `name` is that of the places."""
+    X = usable_rows(path, X)
+    places = np.asarray(places, dtype=np.float64)
+    if places.ndim > 1 or np.isnan(places).any() or np.any(places < 0):
+        raise ValueError(f"{name} must be a number of at least 0, or a 1-D array of such numbers.")
+    scores = line.scores(X, places.reshape(-1))
+    return scores[:, 0] if places.ndim == 0 else scores
 
 
 @cache

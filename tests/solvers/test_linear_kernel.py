@@ -40,6 +40,23 @@ def test_same_optimum_as_over_the_features(slack, constraints, stored, C):
     assert over_features.objective(w, found.intercept) == pytest.approx(best, rel=1e-5)
 
 
+@pytest.mark.parametrize("C", [1.0, 1e3])
+@pytest.mark.parametrize(
+    ("slack", "constraints"),
+    [(L1(), "inequality"), (L1(), "equality"), (SquaredL2(), "inequality")],
+)
+def test_degenerate_rows_and_columns(slack, constraints, C):
+    rng = np.random.default_rng(2)
+    X = rng.integers(-1, 2, (300, 4)).astype(float)  # few different rows, labels of both kinds
+    X[:, 1], X[:, 2], X[:, 3] = 0.0, 5.0, X[:, 0]  # zero, constant and repeated columns
+    y = np.where(X[:, 0] + rng.standard_normal(300) > 0, 1.0, -1.0)
+    loss = Loss.from_slack(slack, constraints)
+    found = solve_kernel(Problem(y=y, C=C, loss=loss, gram=Gram.linear(X)), tol=1e-6)
+    assert found.status is Status.OPTIMAL
+    best = solve_primal(Problem(y=y, C=C, loss=loss, X=X)).value
+    assert found.certificate.primal == pytest.approx(best, rel=1e-5)
+
+
 def test_limits_hold_for_linear_kernels():
     X, y = data()
     problem = Problem(y=y, C=1e4, loss=Loss.from_slack(L1()), gram=Gram.linear(X))

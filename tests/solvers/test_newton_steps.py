@@ -6,9 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anynorm.gram import Gram
-from anynorm.solvers.kernel import newton
+from anynorm.losses import Loss
+from anynorm.norms import L1, TopK
+from anynorm.problem import Problem
+from anynorm.solution import Status
+from anynorm.solvers.kernel import newton, solve_kernel
 from anynorm.solvers.kernel.newton import Face, FreeSteps
 from anynorm.solvers.kernel.rows import KernelRows
+from tests.references import solve_primal
 
 N = 60
 
@@ -86,13 +91,16 @@ def test_bounds_hold_and_the_step_descends(seed, tight, reach):
     assert np.abs(at_rest - prices @ rules).max() <= 1e-3 * np.abs(view.pull).max()
 
 
-def test_equal_points_are_refused_or_solved():
-    X = np.repeat(np.random.default_rng(0).standard_normal((N // 2, 3)), 2, axis=0)
-    gram, rng = Gram.rbf(X, 0.5), np.random.default_rng(1)
-    steps, view = FreeSteps(KernelRows(gram, 1 << 20), np.empty(0), N), face(rng)
-    if steps.prepare(view, np.arange(N)):
-        found = steps.step(view, np.arange(N), False)
-        assert found is None or np.isfinite(found[1]).all()
+def test_equal_points_with_both_labels_are_solved_all_the_same():
+    # Newton's matrix of equal points is singular: refused, or a step that must not lead astray.
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.standard_normal((40, 3)), 4, axis=0)
+    y = np.where(rng.random(160) < 0.5, 1.0, -1.0)
+    for slack in (L1(), TopK(20)):
+        problem = Problem(y=y, C=50.0, loss=Loss.from_slack(slack), gram=Gram.rbf(X, 0.5))
+        found = solve_kernel(problem, tol=1e-6)
+        assert found.status is Status.OPTIMAL
+        assert found.certificate.primal == pytest.approx(solve_primal(problem).value, rel=1e-5)
 
 
 def test_the_factor_in_parts_is_the_factor():
