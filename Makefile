@@ -58,7 +58,7 @@ test:
 test-browser:
 	@sh tools/environment.sh test,browser
 	@sh tools/browser.sh
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 0 tests/browser $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 0 tests/app/browser $(ARGS)
 
 lint:
 	@sh tools/environment.sh lint

@@ -117,7 +117,7 @@ def _non_negative(A: np.ndarray, tol: float) -> np.ndarray:
 
 def hull_gap(A: np.ndarray, x: np.ndarray) -> float:
     """The relative gap of coefficients, made feasible first."""
-    from anynorm.certificate import relative_gap
+    from anynorm.problem.certificate import relative_gap
 
     x = np.maximum(x, 0.0)
     w = A @ (x / x.sum())
@@ -176,7 +176,7 @@ def _penalised(peer: str, X: Any, y: np.ndarray, penalty: float, tol: float) -> 
 
 def lasso_gap(X: Any, y: np.ndarray, coef: np.ndarray) -> float:
     """The relative gap of coefficients, in the ball that they just reach."""
-    from anynorm.certificate import relative_gap
+    from anynorm.problem.certificate import relative_gap
 
     residual = y - X @ coef
     primal = float(residual @ residual)
@@ -190,11 +190,11 @@ def screening(
     n: int, p: int, apart: float, kernel: str, gamma: float, C: float, on: bool, repeats: int
 ) -> dict[str, Any]:
     """Time the SVM with squared slack, with or without screening."""
-    from anynorm.gram import make_gram
+    from anynorm.kernels.gram import make_gram
+    from anynorm.kernels.rows import KernelRows
     from anynorm.losses import get_loss
     from anynorm.problem import Problem
     from anynorm.solvers.kernel.box import solve_box
-    from anynorm.solvers.kernel.rows import KernelRows
 
     X, y = generators.two_sides(n, p, apart=apart, curved=kernel == "rbf")
     gram = make_gram(X, kernel, **({"gamma": gamma} if kernel == "rbf" else {}))

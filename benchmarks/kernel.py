@@ -138,7 +138,7 @@ QUICK = Sizes(
 
 def kernel_problem(X: np.ndarray, y: np.ndarray, task: Task, peer: str) -> Any:
     """The problem that a peer and our estimator have in common."""
-    from anynorm.gram import Gram
+    from anynorm.kernels.gram import Gram
     from anynorm.losses import Loss
     from anynorm.norms import L1, SquaredL2, TopK
     from anynorm.problem import Problem
@@ -154,7 +154,7 @@ def kernel_problem(X: np.ndarray, y: np.ndarray, task: Task, peer: str) -> Any:
 
 def true_gap(problem: Any, dual: np.ndarray, intercept: float) -> float:
     """The relative gap of duals, with the better of a bias and the optimal one for them."""
-    from anynorm.certificate import certify, optimal_bias, relative_gap
+    from anynorm.problem.certificate import certify, optimal_bias, relative_gap
 
     scores = problem.scores(dual)
     certificate = certify(problem, dual, intercept, dual, tol=0.0, scores=scores)

@@ -104,9 +104,9 @@ def liblinear_rounds(
 
 def inner_gap(X: np.ndarray, y: np.ndarray, C: float, scale: np.ndarray, coef: np.ndarray) -> float:
     """The relative gap of a round, against the dual value of a tight fit of the same problem."""
-    from anynorm.certificate import relative_gap
     from anynorm.losses import get_loss
     from anynorm.problem import Problem
+    from anynorm.problem.certificate import relative_gap
     from anynorm.solvers.linear import solve_linear
 
     problem = Problem(y=y, C=C, loss=get_loss("hinge"), X=X, intercept=None, feature_scale=scale)

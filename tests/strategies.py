@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from anynorm.gram import Gram
+from anynorm.kernels.gram import Gram
 from anynorm.losses import Loss, get_loss
 from anynorm.norms import K12, L1, L2, LInf, Lp, Mahalanobis, Norm, SquaredL2, TopK, TopK2
 from anynorm.problem import Problem

@@ -7,13 +7,13 @@ import scipy.sparse as sp
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from anynorm.certificate import certify, optimal_bias
-from anynorm.gram import Gram
+from anynorm.kernels.gram import Gram
 from anynorm.losses import Loss, get_loss
 from anynorm.norms import L2, LInf, TopK
 from anynorm.problem import Problem
+from anynorm.problem.certificate import certify, optimal_bias
+from anynorm.problem.solution import Solution, Status
 from anynorm.screening import bias_bounds, safe_ball, screen
-from anynorm.solution import Solution, Status
 from anynorm.solvers.kernel import solve_kernel
 from anynorm.solvers.linear import solve_linear
 from anynorm.solvers.one_norm import solve_one_norm

@@ -32,13 +32,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import OneClassSVM
 
 from anynorm import ConstrainedLasso, kernel_lasso, min_norm_point, sublinear_svm
-from anynorm.certificate import certify
-from anynorm.gram import Gram
+from anynorm.kernels.gram import Gram
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
+from anynorm.problem.certificate import certify
+from anynorm.problem.solution import Solution
 from anynorm.reductions import SVMAsLasso, lasso_to_svm, soft_margin, svm_to_lasso
 from anynorm.screening import Screening, screen
-from anynorm.solution import Solution
 from anynorm.solvers.kernel import solve_kernel
 from benchmarks.generators import planted_margin
 from benchmarks.papers.store import Store, carry_out, command_line, recorded

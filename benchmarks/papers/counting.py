@@ -15,7 +15,7 @@ import numpy as np
 
 from anynorm import sparse_svm_path
 from anynorm.datasets import make_skin
-from anynorm.path import SolutionPath
+from anynorm.estimators.paths.solution_path import SolutionPath
 
 _SMALL = 1e-12
 

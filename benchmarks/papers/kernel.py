@@ -28,7 +28,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 
 from anynorm import SVC, BudgetSVC, LeastNormSVC, LeastSquaresSVC
 from anynorm.datasets import load_dataset, make_two_gaussians
-from anynorm.gram import Gram
+from anynorm.kernels.gram import Gram
 from benchmarks.papers.pairwise import Found, pairwise
 from benchmarks.papers.store import Store, command_line, load, open_store, recorded
 

@@ -18,10 +18,10 @@ import highspy
 import numpy as np
 import scipy.sparse as sp
 
-from anynorm.certificate import optimal_bias, relative_gap
+from anynorm.estimators.paths.solution_path import SolutionPath
 from anynorm.losses import get_loss
-from anynorm.path import SolutionPath
 from anynorm.problem import Problem
+from anynorm.problem.certificate import optimal_bias, relative_gap
 from anynorm.solvers.one_norm import follow_path
 
 

@@ -23,8 +23,8 @@ from sklearn.preprocessing import StandardScaler
 
 from anynorm import LinearSVC, SparseSVCCV, sparse_svm_path
 from anynorm.datasets import load_dataset, make_skin
-from anynorm.path import SolutionPath
-from anynorm.path_accuracy import accuracy_changes
+from anynorm.estimators.paths.accuracy import accuracy_changes
+from anynorm.estimators.paths.solution_path import SolutionPath
 from benchmarks.papers import protocol
 from benchmarks.papers.counting import readings
 from benchmarks.papers.one_norm import one_norm_grid

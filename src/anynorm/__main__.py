@@ -1,6 +1,6 @@
 """``python -m anynorm``: the same as the command ``anynorm``."""
 
-from anynorm.cli import main
+from anynorm.app.cli import main
 
 if __name__ == "__main__":
     main()

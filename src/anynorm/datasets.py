@@ -26,7 +26,7 @@ from numpy.typing import DTypeLike
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch, check_random_state
 
-from anynorm.dictionaries import degree_two
+from anynorm.estimators.dictionaries import degree_two
 
 __all__ = ["load_dataset", "make_relevant", "make_skin", "make_two_gaussians"]
 

@@ -23,7 +23,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from anynorm.array_checks import finite_matrix, finite_vector, positive, signs
 from anynorm.design import (
     Matrix,
     column_norms_squared,
@@ -32,7 +31,8 @@ from anynorm.design import (
     row_norms_squared,
     take_rows,
 )
-from anynorm.solvers.simplex.points import Points, as_points
+from anynorm.design.checks import finite_matrix, finite_vector, positive, signs
+from anynorm.design.points import Points, as_points
 
 Array = NDArray[np.float64]
 

@@ -17,9 +17,9 @@ scores rise.  With the scores known up to e_i = r ||x_i||,
 
     b* in [ lowest minimiser for c + e,  highest minimiser for c - e ],
 
-by sorting breakpoints, as `anynorm.bias` does for given scores.  The L2 and LInf slacks, whose
-minimisers also fall as scores rise, are treated alike; other norms need a problem without a free
-bias.
+by sorting breakpoints, as `anynorm.losses.bias` does for given scores.  The L2 and LInf slacks,
+whose minimisers also fall as scores rise, are treated alike; other norms need a problem without a
+free bias.
 
 **Rows.**  By complementary slackness, with margins m_i at any optimum:
 
@@ -52,12 +52,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from anynorm.bias import optimal_bias, optimal_bias_interval
-from anynorm.certificate import certify, relative_gap, repair_dual
 from anynorm.design import column_norms_squared, matvec, rmatvec, row_norms_squared
+from anynorm.losses.bias import optimal_bias, optimal_bias_interval
 from anynorm.norms import L1, L2, LInf, SquaredL2
 from anynorm.problem import Problem
-from anynorm.solution import Solution, Status
+from anynorm.problem.certificate import certify, relative_gap, repair_dual
+from anynorm.problem.solution import Solution, Status
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -155,7 +155,7 @@ def screen(problem: Problem, solution: Solution) -> Screening:
     Examples
     --------
     >>> import numpy as np
-    >>> from anynorm.gram import Gram
+    >>> from anynorm.kernels.gram import Gram
     >>> from anynorm.losses import get_loss
     >>> from anynorm.problem import Problem
     >>> from anynorm.screening import screen

@@ -8,7 +8,7 @@ from sklearn.datasets import make_moons
 
 from anynorm import SVC, BudgetSVC
 from anynorm.norms import TopK, TopK2
-from anynorm.solution import Status
+from anynorm.problem.solution import Status
 from tests.estimators.plain import noisy_classes
 
 X, Y = noisy_classes(n=80, p=3)

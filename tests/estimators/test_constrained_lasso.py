@@ -16,10 +16,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from anynorm import ConstrainedLasso, min_norm_point
+from anynorm.design.lasso_design import LassoDesign
+from anynorm.problem.solution import Status
 from anynorm.reductions import lasso_to_svm
-from anynorm.solution import Status
-from anynorm.solvers.one_norm.lasso_ball import LassoBall
-from anynorm.solvers.one_norm.lasso_design import LassoDesign
+from anynorm.solvers.lasso.ball import LassoBall
 
 cp = pytest.importorskip("cvxpy", reason="the reference solutions come from Clarabel")
 

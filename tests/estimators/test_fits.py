@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from anynorm import SVC, LinearSVC, SparseSVC
 from anynorm.estimators.sparse_svc import SPARSE_LOSSES
 from anynorm.losses import LOSSES
-from anynorm.solution import Status
+from anynorm.problem.solution import Status
 from tests.estimators.plain import noisy_classes, objective_of
 from tests.spies import calls_of_solver, replace_solver, seconds_to_obey
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from anynorm import LeastSquaresSVC
-from anynorm.solution import Status
+from anynorm.problem.solution import Status
 from tests.estimators.plain import noisy_classes
 from tests.spies import seconds_to_obey
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import anynorm.solvers.linear
 from anynorm import LinearSVC
 from anynorm.losses import LOSSES
-from anynorm.solution import Progress
+from anynorm.problem.solution import Progress
 from tests.estimators.plain import noisy_classes
 from tests.spies import calls_of_solver
 

@@ -16,7 +16,7 @@ import anynorm.solvers.linear
 from anynorm import LinearSVC, ReweightedSVC
 from anynorm.datasets import make_relevant
 from anynorm.losses import LOSSES
-from anynorm.solution import Status
+from anynorm.problem.solution import Status
 from tests.estimators.plain import LOSS_OF_MARGIN, noisy_classes
 
 X2, Y2 = make_relevant(n_samples=80, n_features=60, n_relevant=4, random_state=0)

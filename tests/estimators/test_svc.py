@@ -15,11 +15,11 @@ from sklearn.metrics.pairwise import rbf_kernel, sigmoid_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from anynorm import SVC
-from anynorm.gram import Gram
+from anynorm.kernels.gram import Gram
 from anynorm.losses import Loss
 from anynorm.norms import L1, LInf, SquaredL2, TopK
 from anynorm.problem import Problem
-from anynorm.solution import Status
+from anynorm.problem.solution import Status
 from tests.estimators.plain import noisy_classes
 from tests.references import solve_primal
 from tests.spies import calls_of_solver, seconds_to_obey

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from anynorm import LinearSVC, SparseSVC
 from anynorm.estimators.sparse_svc import SPARSE_LOSSES
 from anynorm.losses import LOSSES
-from anynorm.solution import Status
+from anynorm.problem.solution import Status
 from tests.references import least_one_norm, least_two_norm
 from tests.regressions.data import KINDS, overlapping
 from tests.spies import calls_of_solver

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from anynorm import load_model
-from anynorm.job import FitOptions, run_fit, write_results
-from anynorm.tables import Table
+from anynorm.app.job import FitOptions, run_fit, write_results
+from anynorm.app.tables import Table
 
 
 @pytest.mark.parametrize("model", ["linear", "least-squares"])

@@ -19,13 +19,13 @@ import scipy.sparse as sp
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
-from anynorm.certificate import Certificate
 from anynorm.estimators._parameters import intercept_kind, seed
 from anynorm.estimators._state import keep
 from anynorm.estimators._validation import Data
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
-from anynorm.solution import Progress, Solution, Status
+from anynorm.problem.certificate import Certificate
+from anynorm.problem.solution import Progress, Solution, Status
 
 Report = Callable[[Progress], None]
 Found = TypeVar("Found")

@@ -15,11 +15,11 @@ from anynorm.design import Matrix
 from anynorm.estimators._fitting import Report, printer, run_all, store, warm_starts
 from anynorm.estimators._linear_model import labels_of
 from anynorm.estimators._validation import Data, usable_weights, validate, validate_features
-from anynorm.gram import Gram, make_gram, resolve_gamma
-from anynorm.kernel_sums import DenseSums, KernelSums
+from anynorm.kernels.gram import Gram, make_gram, resolve_gamma
+from anynorm.kernels.sums import DenseSums, KernelSums
 from anynorm.losses import Loss
 from anynorm.problem import Problem
-from anynorm.solution import Solution
+from anynorm.problem.solution import Solution
 
 if TYPE_CHECKING:
     from anynorm.solvers.kernel import KernelRows

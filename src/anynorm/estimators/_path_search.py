@@ -18,10 +18,10 @@ from anynorm.estimators._cross_validation import Folds, scorer_of
 from anynorm.estimators._fitting import Report, of_any, run_all
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._validation import Data, labelled
+from anynorm.estimators.paths.accuracy import Changes, accuracy_changes, accuracy_table
+from anynorm.estimators.paths.solution_path import SolutionPath, used_features
 from anynorm.estimators.sparse_path import followed, path_problem
-from anynorm.path import SolutionPath, used_features
-from anynorm.path_accuracy import Changes, accuracy_changes, accuracy_table
-from anynorm.solution import Solution
+from anynorm.problem.solution import Solution
 
 _BLOCK_ENTRIES = 1 << 20
 

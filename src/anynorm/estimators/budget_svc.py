@@ -22,7 +22,7 @@ from anynorm.estimators._validation import Data
 from anynorm.losses import Loss
 from anynorm.norms import TopK, TopK2
 from anynorm.problem import Problem
-from anynorm.solution import Solution
+from anynorm.problem.solution import Solution
 
 _NORMS: dict[str, Callable[[float], TopK | TopK2]] = {"l1": TopK, "l2": TopK2}
 

@@ -18,9 +18,9 @@ from anynorm.estimators._validation import (
     validate_features,
     validate_matrix,
 )
+from anynorm.estimators.paths.lasso_path import LassoPath
 from anynorm.estimators.sparse_path import warn_of_gaps
-from anynorm.lasso_path import LassoPath
-from anynorm.solution import Progress, Solution
+from anynorm.problem.solution import Progress, Solution
 
 _SMALLEST = 1e-100
 
@@ -217,8 +217,8 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
         }
         check_values(limits)
         X, y, weights, names = self._checked(X, y, sample_weight)
-        from anynorm.solvers.one_norm.lasso_design import LassoDesign
-        from anynorm.solvers.one_norm.lasso_homotopy import follow_lasso
+        from anynorm.design.lasso_design import LassoDesign
+        from anynorm.solvers.lasso.homotopy import follow_lasso
 
         design = LassoDesign(X, weights, bool(self.fit_intercept))
         record = follow_lasso(
@@ -283,8 +283,8 @@ class _FittedBall:
     """A `LassoBall` for a model with an intercept and weights."""
 
     def __init__(self, X: Any, y: np.ndarray, weights: np.ndarray | None, centre: bool) -> None:
-        from anynorm.solvers.one_norm.lasso_ball import LassoBall
-        from anynorm.solvers.one_norm.lasso_design import LassoDesign
+        from anynorm.design.lasso_design import LassoDesign
+        from anynorm.solvers.lasso.ball import LassoBall
 
         self.design = LassoDesign(X, weights, centre)
         self.target, self.mean = self.design.target(y)

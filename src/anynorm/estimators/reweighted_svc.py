@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from anynorm.certificate import Certificate
 from anynorm.estimators._fitting import deadline, printer, solve_classes, store_linear
 from anynorm.estimators._linear_model import LinearClassifier, labels_of, linear_scores
 from anynorm.estimators._parameters import check_parameters
 from anynorm.estimators._validation import Data, validate, validate_features
-from anynorm.solution import Progress
+from anynorm.problem.certificate import Certificate
+from anynorm.problem.solution import Progress
 
 if TYPE_CHECKING:
     from anynorm.solvers.linear import Round

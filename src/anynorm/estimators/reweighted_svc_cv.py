@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils import column_or_1d
 
-from anynorm.certificate import Certificate
 from anynorm.design import Matrix
 from anynorm.estimators._cross_validation import (
     Folds,
@@ -25,6 +24,7 @@ from anynorm.estimators._linear_model import labels_of, linear_scores
 from anynorm.estimators._parameters import check_parameters, seed
 from anynorm.estimators._validation import Data, labelled, validate
 from anynorm.estimators.reweighted_svc import ReweightedSVC, store_walks
+from anynorm.problem.certificate import Certificate
 
 if TYPE_CHECKING:
     from anynorm.solvers.linear import Round

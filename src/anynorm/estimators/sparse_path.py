@@ -13,11 +13,11 @@ from anynorm.estimators._fitting import Report, deadline
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._parameters import check_values, intercept_kind
 from anynorm.estimators._validation import Data, validate, validate_penalties
-from anynorm.lasso_path import LassoPath
+from anynorm.estimators.paths.lasso_path import LassoPath
+from anynorm.estimators.paths.solution_path import PathInterrupted, SolutionPath
 from anynorm.losses import get_loss
-from anynorm.path import PathInterrupted, SolutionPath
 from anynorm.problem import Problem
-from anynorm.solution import Progress
+from anynorm.problem.solution import Progress
 
 VERIFIED = 1e-9
 

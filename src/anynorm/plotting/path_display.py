@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from anynorm.path import SolutionPath
+from anynorm.estimators.paths.solution_path import SolutionPath
 from anynorm.plotting._axes import axes_or_new
 
 _LINE_HEIGHT = 1.25

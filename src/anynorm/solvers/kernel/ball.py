@@ -31,13 +31,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from anynorm.certificate import certify, optimal_bias
+from anynorm.kernels.rows import KernelRows
 from anynorm.norms import K12, L2, TopK2
 from anynorm.problem import Problem
-from anynorm.solution import Progress, Solution, Status
+from anynorm.problem.certificate import certify, optimal_bias
+from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.kernel.box import bounded
 from anynorm.solvers.kernel.general import solve_general
-from anynorm.solvers.kernel.rows import KernelRows
 from anynorm.solvers.kernel.smo import BoxResult, Values, minimise_box
 
 Array = NDArray[np.float64]

@@ -19,13 +19,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from anynorm.certificate import certify, optimal_bias
+from anynorm.kernels.rows import KernelRows
 from anynorm.norms import L1, LInf, SquaredL2, TopK
 from anynorm.problem import Problem
-from anynorm.solution import Progress, Solution, Status
+from anynorm.problem.certificate import certify, optimal_bias
+from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.kernel.near_rows import rows_that_matter
 from anynorm.solvers.kernel.polish import polished
-from anynorm.solvers.kernel.rows import KernelRows
 from anynorm.solvers.kernel.screened import ScreenedSearch, pays
 from anynorm.solvers.kernel.smo import Box, BoxResult, Values, minimise_box
 

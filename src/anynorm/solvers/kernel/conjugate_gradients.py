@@ -24,11 +24,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.kernels.half_matrix import WIDTH, HalfMatrix
+from anynorm.kernels.rows import KernelRows
 from anynorm.problem import Problem
-from anynorm.solution import Progress, Status
-from anynorm.solvers.kernel.half_matrix import WIDTH, HalfMatrix
+from anynorm.problem.solution import Progress, Status
 from anynorm.solvers.kernel.inverses import ExactInverse, Inverse
-from anynorm.solvers.kernel.rows import KernelRows
 
 Array = NDArray[np.float64]
 

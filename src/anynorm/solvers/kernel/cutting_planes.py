@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from anynorm.norms import Norm
 from anynorm.problem import Problem
-from anynorm.solution import Solution
+from anynorm.problem.solution import Solution
 from anynorm.solvers.kernel.plane_program import Answer, Link, Planes, solve_between_planes
 from anynorm.solvers.kernel.watch import Watch
 

@@ -18,14 +18,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.kernels.rows import KernelRows
 from anynorm.norms import L2, Lp, Mahalanobis, Norm
 from anynorm.norms.base import Weighted
 from anynorm.problem import Problem
-from anynorm.solution import Progress, Solution
+from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.kernel.barrier import Barrier, Centre, follow_centre
 from anynorm.solvers.kernel.cutting_planes import cut
 from anynorm.solvers.kernel.dual_balls import Ellipsoid, EllipsoidAbove, PowerBall
-from anynorm.solvers.kernel.rows import KernelRows
 from anynorm.solvers.kernel.watch import Watch
 
 Array = NDArray[np.float64]

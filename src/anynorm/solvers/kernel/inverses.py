@@ -18,7 +18,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from anynorm.solvers.kernel.half_matrix import Factor, HalfMatrix
+from anynorm.kernels.half_matrix import Factor, HalfMatrix
 
 Array = NDArray[np.float64]
 

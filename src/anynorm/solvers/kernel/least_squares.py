@@ -30,11 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
-from anynorm.certificate import certify, optimal_bias
+from anynorm.kernels.half_matrix import Factor, HalfMatrix, fits_in_full
+from anynorm.kernels.rows import KernelRows
 from anynorm.problem import Problem
-from anynorm.solution import Progress, Solution, Status
+from anynorm.problem.certificate import certify, optimal_bias
+from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.kernel.conjugate_gradients import OutOfTime, Run, System
-from anynorm.solvers.kernel.half_matrix import Factor, HalfMatrix, fits_in_full
 from anynorm.solvers.kernel.inverses import (
     DenseInverse,
     ExactInverse,
@@ -42,7 +43,6 @@ from anynorm.solvers.kernel.inverses import (
     LowRankInverse,
     SpectralInverse,
 )
-from anynorm.solvers.kernel.rows import KernelRows
 
 Array = NDArray[np.float64]
 Method = Literal["auto", "cholesky", "cg"]
@@ -78,11 +78,11 @@ def solve_least_squares(
     Examples
     --------
     >>> import numpy as np
-    >>> from anynorm.gram import Gram
+    >>> from anynorm.kernels.gram import Gram
     >>> from anynorm.losses import get_loss
     >>> from anynorm.problem import Problem
     >>> from anynorm.solvers.kernel.least_squares import solve_least_squares
-    >>> from anynorm.solvers.kernel.rows import KernelRows
+    >>> from anynorm.kernels.rows import KernelRows
     >>> gram, y = Gram.linear(np.array([[1.0], [-1.0]])), np.array([1.0, -1.0])
     >>> problem = Problem(y=y, C=0.5, loss=get_loss("squared"), gram=gram)
     >>> solve_least_squares(problem, KernelRows(gram, 1 << 20)).dual.round(3)
@@ -107,11 +107,11 @@ def leave_one_out(problem: Problem, rows: KernelRows, *, deadline: float | None 
     Examples
     --------
     >>> import numpy as np
-    >>> from anynorm.gram import Gram
+    >>> from anynorm.kernels.gram import Gram
     >>> from anynorm.losses import get_loss
     >>> from anynorm.problem import Problem
     >>> from anynorm.solvers.kernel.least_squares import leave_one_out
-    >>> from anynorm.solvers.kernel.rows import KernelRows
+    >>> from anynorm.kernels.rows import KernelRows
     >>> gram = Gram.linear(np.array([[0.0], [1.0], [2.0]]))
     >>> problem = Problem(
     ...     y=np.array([-1.0, 1.0, 1.0]), C=1e6, loss=get_loss("squared"), gram=gram

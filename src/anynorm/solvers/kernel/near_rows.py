@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.kernels.rows import KernelRows
 from anynorm.problem import Problem
-from anynorm.solvers.kernel.rows import KernelRows
 
 Array = NDArray[np.float64]
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
-from anynorm.solvers.kernel.rows import KernelRows
+from anynorm.kernels.rows import KernelRows
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from anynorm.gram import Gram
-from anynorm.solution import Status
+from anynorm.kernels.gram import Gram
+from anynorm.problem.solution import Status
 from anynorm.solvers.kernel.smo import Box, BoxResult
 
 Array = NDArray[np.float64]

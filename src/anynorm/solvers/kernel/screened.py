@@ -23,16 +23,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from anynorm.bias import optimal_bias
-from anynorm.certificate import relative_gap
-from anynorm.kernel_sums import WORTH_COMPILED, ranges
+from anynorm.kernels.row_makers import ACCURATE, product_error
+from anynorm.kernels.rows import KernelRows
+from anynorm.kernels.sums import WORTH_COMPILED, ranges
+from anynorm.losses.bias import optimal_bias
 from anynorm.norms import L1, SquaredL2
 from anynorm.problem import Problem
+from anynorm.problem.certificate import relative_gap
+from anynorm.problem.solution import Progress, Status
 from anynorm.screening import safe_ball, screened_rows
-from anynorm.solution import Progress, Status
 from anynorm.solvers.kernel.near_rows import rows_that_matter, score_error
-from anynorm.solvers.kernel.row_makers import ACCURATE, product_error
-from anynorm.solvers.kernel.rows import KernelRows
 from anynorm.solvers.kernel.smo import BoxResult
 
 Array = NDArray[np.float64]

@@ -23,11 +23,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anynorm.certificate import relative_gap
-from anynorm.solution import Progress, Status
+from anynorm.kernels.rows import KernelRows
+from anynorm.problem.certificate import relative_gap
+from anynorm.problem.solution import Progress, Status
 from anynorm.solvers.kernel.newton import Face, FreeSteps
-from anynorm.solvers.kernel.rows import KernelRows
-from anynorm.solvers.kernel.smo_kernels import largest, pulls, rises_and_falls, solve_block
+from anynorm.solvers.kernel.smo_loops import largest, pulls, rises_and_falls, solve_block
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

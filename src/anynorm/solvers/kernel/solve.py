@@ -16,15 +16,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from anynorm.certificate import certify, optimal_bias
+from anynorm.kernels.rows import KernelRows
 from anynorm.norms import L1, SquaredL2
 from anynorm.problem import Problem
-from anynorm.solution import Progress, Solution, Status
+from anynorm.problem.certificate import certify, optimal_bias
+from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.kernel.ball import BALL_SLACKS, solve_ball
 from anynorm.solvers.kernel.box import BOX_SLACKS, solve_box
 from anynorm.solvers.kernel.general import solve_general
 from anynorm.solvers.kernel.least_squares import solve_least_squares
-from anynorm.solvers.kernel.rows import KernelRows
 from anynorm.solvers.linear import solve_linear
 
 Array = NDArray[np.float64]
@@ -75,7 +75,7 @@ def solve_kernel(
     Examples
     --------
     >>> import numpy as np
-    >>> from anynorm.gram import Gram
+    >>> from anynorm.kernels.gram import Gram
     >>> from anynorm.losses import get_loss
     >>> from anynorm.problem import Problem
     >>> from anynorm.solvers.kernel import solve_kernel

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from anynorm.certificate import certify, optimal_bias, relative_gap, repair_dual
 from anynorm.norms import Mahalanobis, Norm
 from anynorm.problem import Problem
-from anynorm.solution import Progress, Solution, Status
+from anynorm.problem.certificate import certify, optimal_bias, relative_gap, repair_dual
+from anynorm.problem.solution import Progress, Solution, Status
 
 Array = NDArray[np.float64]
 

@@ -26,9 +26,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from anynorm.design.features import SparseFeatures
+from anynorm.design.sparse_loops import descend
 from anynorm.solvers.linear.box import Box
-from anynorm.solvers.linear.features import SparseFeatures
-from anynorm.solvers.linear.sparse_kernels import descend
 
 _NEIGHBOURS = 16
 _ENTRIES_PER_CALL = 10_000_000  # a kernel call stays well below 0.2 s, so that Ctrl-C is heard

@@ -19,7 +19,7 @@ import scipy.linalg.blas
 import scipy.sparse as sp
 
 from anynorm import design
-from anynorm.bias import optimal_bias
+from anynorm.losses.bias import optimal_bias
 from anynorm.problem import Problem
 from anynorm.solvers.linear.box import box_of
 
@@ -60,7 +60,7 @@ class FewRows:
     """
 
     def __init__(self, X: design.Matrix) -> None:
-        from anynorm.solvers.linear.pair_kernels import transpose
+        from anynorm.solvers.linear.pair_loops import transpose
 
         self.columns = np.asarray(X.T, dtype=np.float64)
         if not self.columns.flags.c_contiguous:
@@ -90,7 +90,7 @@ def weighted_gram(
     columns: np.ndarray, weights: np.ndarray | None, rows: np.ndarray | None = None
 ) -> np.ndarray:
     """``sum_j weights_j x_j x_j'`` for the columns x_j of X, or for some rows of them."""
-    from anynorm.solvers.linear.pair_kernels import mirror, scale_columns
+    from anynorm.solvers.linear.pair_loops import mirror, scale_columns
 
     n = columns.shape[1] if rows is None else len(rows)
     out = np.zeros((n, n), order="F")
@@ -151,7 +151,7 @@ class RowsDual:
 
     def margin(self, beta: np.ndarray, scores: np.ndarray, bias: float) -> tuple[float, float]:
         """The least margin for the best bias, and that bias; 0 unless a hinge touches no bound."""
-        from anynorm.solvers.linear.pair_kernels import least_margin, touches_bound
+        from anynorm.solvers.linear.pair_loops import least_margin, touches_bound
 
         if touches_bound(self.box, beta):
             return 0.0, bias
@@ -166,7 +166,7 @@ class RowsDual:
         Those between their bounds, and those at a bound that have a margin near 1 or on the wrong
         side of it.
         """
-        from anynorm.solvers.linear.pair_kernels import may_move
+        from anynorm.solvers.linear.pair_loops import may_move
 
         chosen = np.flatnonzero(may_move(self.y, self.box, self.free, beta, scores, _REACH))
         return chosen if 0 < len(chosen) < _MOST_CHOSEN * len(beta) else None
@@ -187,7 +187,7 @@ class RowsDual:
         `matrix` is K for the rows whose variables move, with the square of the bias feature, and is
         changed; `scores` is K beta for all rows.
         """
-        from anynorm.solvers.linear.pair_kernels import settle
+        from anynorm.solvers.linear.pair_loops import settle
 
         n, y, box = len(beta), self.y, self.box
         value = self.gain(beta) - 0.5 * float(beta @ scores)

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from anynorm.certificate import Certificate, optimal_bias, relative_gap
 from anynorm.problem import Problem
-from anynorm.solution import Progress, Status
+from anynorm.problem.certificate import Certificate, optimal_bias, relative_gap
+from anynorm.problem.solution import Progress, Status
 from anynorm.solvers.linear.few_rows import FewRows, RowsDual, weighted_gram
-from anynorm.solvers.linear.pair_kernels import drop_columns, middle_bias, total_cost
+from anynorm.solvers.linear.pair_loops import drop_columns, middle_bias, total_cost
 from anynorm.solvers.linear.pruning import (
     GENEROSITY,
     Allowance,

@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 from scipy.special import expit
 
-from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures
+from anynorm.design.features import DenseFeatures, SparseFeatures
 from anynorm.solvers.linear.newton_system import NewtonSystem
 
 _ROUNDING = 1e-15

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures
+from anynorm.design.features import DenseFeatures, SparseFeatures
 from anynorm.solvers.linear.newton import (
     Iterate,
     Logistic,

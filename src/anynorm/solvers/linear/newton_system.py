@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
-from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures
+from anynorm.design.features import DenseFeatures, SparseFeatures
 
 # A factor of at most this order is made directly if that looks cheaper than conjugate gradients.
 _LARGEST_FACTOR = 4000

@@ -24,13 +24,13 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from anynorm.bias import optimal_bias
-from anynorm.certificate import certify, relative_gap
 from anynorm.design import matvec, rmatvec, row_norms_squared
+from anynorm.losses.bias import optimal_bias
 from anynorm.norms import L1, SquaredL2
 from anynorm.problem import Problem
+from anynorm.problem.certificate import certify, relative_gap
+from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.screening import Ball, Screening, screened_rows
-from anynorm.solution import Progress, Solution, Status
 
 SolvePart = Callable[..., Solution]
 

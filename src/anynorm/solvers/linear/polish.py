@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
+from anynorm.design.features import DenseFeatures, SparseFeatures
 from anynorm.solvers.linear.box import Box
-from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures
 
 _LARGEST = 2500
 _LARGEST_SINGULAR = 500

@@ -28,8 +28,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from anynorm import design
-from anynorm.certificate import optimal_bias
 from anynorm.problem import Problem
+from anynorm.problem.certificate import optimal_bias
 
 GENEROSITY = 0.02  # the weight of what comes back, as a share of the 1-norm
 _LESS_GENEROUS = 0.1
@@ -140,7 +140,7 @@ def _portions(X: design.Matrix, portions: list[np.ndarray], coef: np.ndarray) ->
         for k, columns in enumerate(portions):
             chosen[columns, k] = coef[columns]
         return design.matvec(X, chosen)
-    from anynorm.solvers.linear.sparse_kernels import add_portions, csr_arrays
+    from anynorm.design.sparse_loops import add_portions, csr_arrays
 
     portion_of = np.full(len(coef), len(portions), dtype=np.uint8)
     for k, columns in enumerate(portions):

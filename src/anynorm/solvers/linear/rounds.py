@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from anynorm.certificate import Certificate, certify
 from anynorm.problem import Problem
-from anynorm.solution import Solution, Status
+from anynorm.problem.certificate import Certificate, certify
+from anynorm.problem.solution import Solution, Status
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,12 +31,12 @@ import numpy as np
 import scipy.linalg
 
 from anynorm import design
-from anynorm.certificate import Certificate, certify, optimal_bias, relative_gap
+from anynorm.design.features import DenseFeatures, SparseFeatures, make_features
 from anynorm.problem import Problem
-from anynorm.solution import Progress, Solution, Status
+from anynorm.problem.certificate import Certificate, certify, optimal_bias, relative_gap
+from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.linear.augmented_lagrangian import solve_augmented
 from anynorm.solvers.linear.box import box_of
-from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures, make_features
 from anynorm.solvers.linear.interior_point import solve_interior
 from anynorm.solvers.linear.newton import Logistic, Squared, SquaredHinge
 from anynorm.solvers.linear.newton_loop import solve_newton

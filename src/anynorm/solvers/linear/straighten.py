@@ -12,8 +12,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from anynorm.design.features import DenseFeatures, SparseFeatures
 from anynorm.solvers.linear.box import Box
-from anynorm.solvers.linear.features import DenseFeatures, SparseFeatures
 
 _MOST_COLUMNS = 50
 _ROUNDS = 3

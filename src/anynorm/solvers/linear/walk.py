@@ -31,9 +31,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from anynorm import design
-from anynorm.certificate import Certificate, certify
 from anynorm.problem import Problem
-from anynorm.solution import Progress, Solution, Status
+from anynorm.problem.certificate import Certificate, certify
+from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.linear.few_rows import FewRows, few_rows_suit, with_dense_rows
 from anynorm.solvers.linear.pruning import GENEROSITY, Model, less_generous, prune, take_back
 from anynorm.solvers.linear.rounds import Round

@@ -1,6 +1,6 @@
 """Linear problems with the 1-norm regulariser: single fits and the exact path."""
 
-from anynorm.path_record import PathRecord
+from anynorm.problem.path_record import PathRecord
 from anynorm.solvers.one_norm.exact_path import PathInterrupted, follow_path
 from anynorm.solvers.one_norm.solve import solve_one_norm
 

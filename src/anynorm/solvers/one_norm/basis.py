@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anynorm._jit import inner_kernel
+from anynorm.design.compiled import inner_loop
 
 
 class Basis(NamedTuple):
@@ -26,7 +26,7 @@ class Basis(NamedTuple):
     beta: np.ndarray
 
 
-@inner_kernel
+@inner_loop
 def combine(columns, coefs, out):
     """Out += sum_c coefs[c] * columns[c, :]."""
     c = 0
@@ -44,7 +44,7 @@ def combine(columns, coefs, out):
         c += 1
 
 
-@inner_kernel
+@inner_loop
 def times(matrix, m, v):
     """matrix[:m, :m] @ v."""
     out = np.zeros(m)
@@ -56,7 +56,7 @@ def times(matrix, m, v):
     return out
 
 
-@inner_kernel
+@inner_loop
 def times_transposed(matrix, m, v):
     """matrix[:m, :m]' @ v."""
     out = np.zeros(m)
@@ -68,7 +68,7 @@ def times_transposed(matrix, m, v):
     return out
 
 
-@inner_kernel
+@inner_loop
 def replace_row(basis, slot, row):
     """`row` takes the place of the row in `slot`."""
     m, inverse = basis.length[0], basis.inverse
@@ -86,7 +86,7 @@ def replace_row(basis, slot, row):
     basis.rows[slot] = row
 
 
-@inner_kernel
+@inner_loop
 def replace_column(basis, slot, column, sign, values, moved):
     """`column` takes the place of the one in `slot`; moved = M^-1 values[E]."""
     m, inverse = basis.length[0], basis.inverse
@@ -102,7 +102,7 @@ def replace_column(basis, slot, column, sign, values, moved):
         basis.columns[slot, i] = values[i]
 
 
-@inner_kernel
+@inner_loop
 def border(basis, row, column, sign, values, moved):
     """`row` and `column` are added; moved = M^-1 values[E]."""
     m, inverse = basis.length[0], basis.inverse
@@ -127,7 +127,7 @@ def border(basis, row, column, sign, values, moved):
     basis.length[0] = m + 1
 
 
-@inner_kernel
+@inner_loop
 def shrink(basis, row_slot, column_slot):
     """A row and a column are taken out; the last ones fill their places."""
     m, inverse = basis.length[0], basis.inverse

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from anynorm import design
+from anynorm.design.sparse_loops import csr_arrays
 from anynorm.problem import Problem
-from anynorm.solvers.linear.sparse_kernels import csr_arrays
 from anynorm.solvers.one_norm.basis import Basis
 from anynorm.solvers.one_norm.knots import Knots, Limits, true_coefs
 from anynorm.solvers.one_norm.pivots import GROW, MORE, REFRESH, STORE, STUCK, advance

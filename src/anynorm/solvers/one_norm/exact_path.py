@@ -19,9 +19,9 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from anynorm.path_record import PathRecord
 from anynorm.problem import Problem
-from anynorm.solution import Progress
+from anynorm.problem.path_record import PathRecord
+from anynorm.problem.solution import Progress
 from anynorm.solvers.one_norm.engine import END_SHARE, STRENGTHS, Engine
 from anynorm.solvers.one_norm.knots import arrive, finish, true_coefs
 from anynorm.solvers.one_norm.pivots import (

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anynorm._jit import inner_kernel, kernel
+from anynorm.design.compiled import inner_loop, loop
 from anynorm.solvers.one_norm.basis import combine, times_transposed
 from anynorm.solvers.one_norm.state import ABOVE, LEAVES, TIGHT, pull_all
 
@@ -50,7 +50,7 @@ class Limits(NamedTuple):
     record: bool
 
 
-@inner_kernel
+@inner_loop
 def signed_weights(data, basis):
     """sign_V u_V, with 0 for columns without penalty."""
     out = np.zeros(basis.length[0])
@@ -60,7 +60,7 @@ def signed_weights(data, basis):
     return out
 
 
-@kernel
+@loop
 def true_coefs(data, basis):
     """The vertex of the true problem: M^-1 y_E, with exact zeros where the sum cancels."""
     m = basis.length[0]
@@ -74,7 +74,7 @@ def true_coefs(data, basis):
     return coef
 
 
-@inner_kernel
+@inner_loop
 def one_norm(data, basis, coef):
     """s: the weighted 1-norm of the coefficients."""
     total = 0.0
@@ -84,7 +84,7 @@ def one_norm(data, basis, coef):
     return total
 
 
-@inner_kernel
+@inner_loop
 def true_step(data, basis, coef, direction, change, kind, index):
     """How far the edge goes in the true problem, measured by the scores that it moves."""
     if kind == LEAVES:
@@ -97,7 +97,7 @@ def true_step(data, basis, coef, direction, change, kind, index):
     return step
 
 
-@inner_kernel
+@inner_loop
 def span(data, basis, direction, entering):
     """The largest change of the scores by one penalised coefficient, per unit of the step."""
     largest = data.size[entering] if entering >= 0 and not data.free[entering] else 0.0
@@ -107,7 +107,7 @@ def span(data, basis, direction, entering):
     return largest
 
 
-@inner_kernel
+@inner_loop
 def true_duals(data, basis, state):
     """M^-T of the pull that the rows outside E exert on V, with its sign: beta_E at lambda 0."""
     m = basis.length[0]
@@ -117,7 +117,7 @@ def true_duals(data, basis, state):
     return times_transposed(basis.inverse, m, goal)
 
 
-@inner_kernel
+@inner_loop
 def dual_pressure(X, data, basis, state, lam, inside):
     """The factor by which the pulls exceed their bounds, at least 1; inf where a free one does."""
     work = np.empty(state.fixed.size)
@@ -138,7 +138,7 @@ def dual_pressure(X, data, basis, state, lam, inside):
     return pressure
 
 
-@inner_kernel
+@inner_loop
 def depart(X, data, basis, state, knots, limits, lam, beta):
     """Record the segment that leaves the last knot: lambda, the duals of its rows, the gap."""
     m, k = basis.length[0], knots.lengths[0] - 1
@@ -174,14 +174,14 @@ def depart(X, data, basis, state, knots, limits, lam, beta):
         knots.gap[k] = max(knots.gap[k], gap_at(knots, k, k, limits))
 
 
-@inner_kernel
+@inner_loop
 def gap_at(knots, k, segment, limits):
     """The relative gap of knot k at the lambda of a segment that touches it."""
     primal, dual = knots.loss[k] + knots.penalty[segment] * knots.s[k], knots.dual[segment]
     return (primal - dual) / max(abs(primal), abs(dual), 1e-10 * limits.zero_primal)
 
 
-@inner_kernel
+@inner_loop
 def way_to(data, residual, up):
     """How far the bias can move, up or down, at no cost: 0 mostly, inf if for ever."""
     slope, total, way = 0.0, 0.0, np.inf
@@ -199,7 +199,7 @@ def way_to(data, residual, up):
     return way if slope <= 1e-12 * total else 0.0
 
 
-@inner_kernel
+@inner_loop
 def middle_bias(data, residual):
     """What takes the bias to the middle of its optimal interval, or to the end of a half-line."""
     up, down = way_to(data, residual, True), way_to(data, residual, False)
@@ -208,7 +208,7 @@ def middle_bias(data, residual):
     return 0.5 * (up - down)
 
 
-@kernel
+@loop
 def arrive(data, basis, knots, limits, coef):
     """Record a vertex."""
     k, end, bias = knots.lengths[0], knots.lengths[1], 0.0
@@ -234,7 +234,7 @@ def arrive(data, basis, knots, limits, coef):
     knots.coef_end[k] = end
 
 
-@inner_kernel
+@inner_loop
 def features_between(data, basis, coef, direction, entering):
     """How many coefficients are not zero on the segment that leaves a vertex."""
     last = data.weight.size - 1
@@ -247,7 +247,7 @@ def features_between(data, basis, coef, direction, entering):
     return count
 
 
-@inner_kernel
+@inner_loop
 def true_penalty(data, basis, state, event, tau, resting, moved, gains):
     """Lambda of a dual event in the true problem."""
     kind, index, sign = event
@@ -262,7 +262,7 @@ def true_penalty(data, basis, state, event, tau, resting, moved, gains):
     return pull / rate
 
 
-@kernel
+@loop
 def finish(X, data, basis, state, knots, limits, lam):
     """Record the duals of the last knot at the given lambda."""
     if limits.record and knots.lengths[0] > 0:

@@ -25,9 +25,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from anynorm import design
-from anynorm.certificate import certify, optimal_bias
 from anynorm.problem import Problem
-from anynorm.solution import Progress, Solution, Status
+from anynorm.problem.certificate import certify, optimal_bias
+from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.one_norm.engine import STRENGTHS, Engine
 from anynorm.solvers.one_norm.pivots import END, PENALTY, STUCK
 

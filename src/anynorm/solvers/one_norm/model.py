@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from anynorm.solvers.one_norm.columns import Part
+from anynorm.design.columns import Part
 
 _FIRST_STEPS = 8
 _MOST_STEPS = 512

@@ -24,7 +24,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from anynorm._jit import inner_kernel, kernel
+from anynorm.design.compiled import inner_loop, loop
+from anynorm.design.storage import read_column
 from anynorm.solvers.one_norm.basis import (
     border,
     combine,
@@ -48,7 +49,6 @@ from anynorm.solvers.one_norm.knots import (
     true_step,
 )
 from anynorm.solvers.one_norm.state import ABOVE, BELOW, ENTERS, LEAVES, NOTHING, TIGHT, pull_all
-from anynorm.solvers.one_norm.storage import read_column
 
 # What `advance` came back for.
 MORE, END, GROW, STORE, FEATURES, KNOTS, RADIUS, PENALTY, STUCK, REFRESH = range(10)
@@ -60,7 +60,7 @@ _FLAT = 1e-12
 _NO_LOSS = 1e-13
 
 
-@inner_kernel
+@inner_loop
 def drifted(basis, state):
     """Whether rounding has moved the rows of E from zero."""
     worst = 0.0
@@ -69,7 +69,7 @@ def drifted(basis, state):
     return worst > _DRIFT * state.clock[2]
 
 
-@inner_kernel
+@inner_loop
 def dual_event(data, basis, state, tau, slope):
     """The first event as lambda falls: (kind, slot or column, fall of lambda, sign).
 
@@ -105,7 +105,7 @@ def dual_event(data, basis, state, tau, slope):
     return kind, index, best, sign
 
 
-@inner_kernel
+@inner_loop
 def primal_event(data, basis, state, direction, change):
     """The first event along the edge: (kind, row or slot, step).
 
@@ -132,7 +132,7 @@ def primal_event(data, basis, state, direction, change):
     return kind, index, best
 
 
-@inner_kernel
+@inner_loop
 def move_row(X, data, state, i, side, share):
     """Row i joins those outside E (share 1) or leaves them (-1)."""
     above = side == ABOVE
@@ -146,7 +146,7 @@ def move_row(X, data, state, i, side, share):
         pull_all(X, data, rows, coefs, state.rate)
 
 
-@inner_kernel
+@inner_loop
 def exchange(X, data, basis, state, event, edge, values, moved):
     """Rows and columns after a dual event (kind, index, sign) and a primal one (kind, place)."""
     kind, index, sign = event
@@ -182,7 +182,7 @@ def exchange(X, data, basis, state, event, edge, values, moved):
         shrink(basis, index, place)
 
 
-@inner_kernel
+@inner_loop
 def edge_of(X, data, basis, event, values, moved, direction, change):
     """How coefficients (`direction`) and scores (`change`) move after a dual event.
 
@@ -217,7 +217,7 @@ def edge_of(X, data, basis, event, values, moved, direction, change):
             change[basis.rows[r]] = 0.0
 
 
-@inner_kernel
+@inner_loop
 def travel(data, basis, state, fall, tau, slope, step, direction, change):
     """Lambda falls, then the vertex moves along the edge."""
     state.clock[0] -= fall
@@ -232,7 +232,7 @@ def travel(data, basis, state, fall, tau, slope, step, direction, change):
         state.residual[i] -= step * data.y[i] * change[i]
 
 
-@inner_kernel
+@inner_loop
 def leave_knot(X, data, basis, state, knots, limits, event, edge, tau, moved, direction, change):
     """Record a segment if the true problem moves: (whether it does, a reason to stop)."""
     kind, index, _ = event
@@ -258,7 +258,7 @@ def leave_knot(X, data, basis, state, knots, limits, event, edge, tau, moved, di
     return True, MORE
 
 
-@inner_kernel
+@inner_loop
 def reach_knot(X, data, basis, state, knots, limits, n_duals):
     """Record the vertex that was reached; returns a reason to stop, or MORE."""
     coef, k = true_coefs(data, basis), knots.lengths[0] - 1
@@ -272,7 +272,7 @@ def reach_knot(X, data, basis, state, knots, limits, n_duals):
     return RADIUS if knots.s[k + 1] >= limits.s else MORE
 
 
-@kernel
+@loop
 def advance(X, data, basis, state, knots, limits, max_pivots, max_work):
     """Up to `max_pivots` pivots or `max_work` operations; returns what for it came back."""
     n, p = data.y.size, data.weight.size

@@ -23,11 +23,17 @@ from typing import TypeAlias
 
 import numpy as np
 
-from anynorm.certificate import Certificate, certify, optimal_bias, relative_gap, repair_dual
+from anynorm.design.columns import Columns
 from anynorm.problem import Problem
-from anynorm.solution import Progress, Solution, Status
+from anynorm.problem.certificate import (
+    Certificate,
+    certify,
+    optimal_bias,
+    relative_gap,
+    repair_dual,
+)
+from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.linear.newton import Logistic, Squared, SquaredHinge
-from anynorm.solvers.one_norm.columns import Columns
 from anynorm.solvers.one_norm.model import (
     LEAST_DAMPING,
     Model,

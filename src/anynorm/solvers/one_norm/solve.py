@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from anynorm.problem import Problem
-from anynorm.solution import Progress, Solution
+from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.one_norm.linear_programs import solve_linear_programme
 from anynorm.solvers.one_norm.smooth import solve_smooth
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from anynorm._jit import inner_kernel, kernel
+from anynorm.design.compiled import inner_loop, loop
+from anynorm.design.storage import pull_rows
 from anynorm.solvers.one_norm.basis import combine, times, times_transposed
-from anynorm.solvers.one_norm.storage import pull_rows
 
 BELOW, ABOVE, TIGHT = 0, 1, 2  # margins above 1 (r < 0), below 1 (r > 0), and rows of E
 LEAVES, ENTERS, NOTHING = 0, 1, 2  # events
@@ -51,7 +51,7 @@ class State(NamedTuple):
     clock: np.ndarray
 
 
-@inner_kernel
+@inner_loop
 def pull_all(X, data, rows, coefs, out):
     """Out += [X, constant]' on some rows."""
     pull_rows(X, rows, coefs, out)
@@ -61,7 +61,7 @@ def pull_all(X, data, rows, coefs, out):
     out[out.size - 1] += data.constant * total
 
 
-@inner_kernel
+@inner_loop
 def pull_outside(X, data, side, above, below, out):
     """Out = [X, constant]'(y a) over the rows outside E, with a = above or below."""
     n = side.size
@@ -76,7 +76,7 @@ def pull_outside(X, data, side, above, below, out):
     pull_all(X, data, rows[:count], betas[:count], out)
 
 
-@inner_kernel
+@inner_loop
 def moved_bounds(bounds, rates, lam):
     """Bounds + lam * rates."""
     out = np.empty(bounds.size)
@@ -85,7 +85,7 @@ def moved_bounds(bounds, rates, lam):
     return out
 
 
-@kernel
+@loop
 def refresh(X, data, basis, state):
     """Coefficients, residuals, duals and pulls from the sets and a new inverse."""
     m, lam = basis.length[0], state.clock[0]

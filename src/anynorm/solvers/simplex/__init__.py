@@ -1,7 +1,7 @@
 """Problems on the simplex: the point of least norm in the hull of some points."""
 
+from anynorm.design.points import DensePoints, KernelPoints, Points, SparsePoints
 from anynorm.solvers.simplex.min_norm import min_norm_point
-from anynorm.solvers.simplex.points import DensePoints, KernelPoints, Points, SparsePoints
 from anynorm.solvers.simplex.sublinear import SublinearSolution, sublinear_svm
 
 __all__ = [

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
-from anynorm.solvers.simplex import factor_kernels
+from anynorm.solvers.frame import factor_loops
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -147,13 +147,13 @@ class Corral:
             if not stay.any():
                 break
             out = self.S[~stay]
-            factor_kernels.combine_rows(self.G, out, -self.x[out], self.m, g)
+            factor_loops.combine_rows(self.G, out, -self.x[out], self.m, g)
             self._throw_out(np.flatnonzero(~stay))
             here = self.x[self.S]
             step = self._direction(g, 1.0 - float(here.sum()))
             target = here + step
             if target.min() >= 0:
-                factor_kernels.combine_rows(self.G, self.S, step, self.m, g)
+                factor_loops.combine_rows(self.G, self.S, step, self.m, g)
                 if float(target @ g[self.S]) < self.value():
                     self.x[:] = 0.0
                     self.x[self.S] = target
@@ -174,18 +174,18 @@ class Corral:
         """The step of a given sum to the least norm, where the gradient is g."""
         inner, ones = g[self.S], np.ones(self.size)
         inner -= inner.mean()
-        factor_kernels.solve(self.R, self.size, inner)
-        factor_kernels.solve(self.R, self.size, ones)
+        factor_loops.solve(self.R, self.size, inner)
+        factor_loops.solve(self.R, self.size, ones)
         return ones * ((total + inner.sum()) / ones.sum()) - inner
 
     def _move(self, step: Array, length: float) -> None:
         if length > 0:
             self.x[self.S] += length * step
-            factor_kernels.combine_rows(self.G, self.S, length * step, self.m, self.g)
+            factor_loops.combine_rows(self.G, self.S, length * step, self.m, self.g)
 
     def _gradient(self, index: Index, x: Array) -> Array:
         out = np.zeros(self.m)
-        factor_kernels.combine_rows(self.G, index, x, self.m, out)
+        factor_loops.combine_rows(self.G, index, x, self.m, out)
         return out
 
     # ---------------------------------------------------------------- entering and leaving
@@ -205,7 +205,7 @@ class Corral:
         self._column = self.G[self.S, i] + self.shift
         diagonal = self.G[i, i] + self.shift
         least = _DEPENDENT * diagonal
-        pivot = factor_kernels.append(self.R, self.size, self._column, diagonal, least)
+        pivot = factor_loops.append(self.R, self.size, self._column, diagonal, least)
         if pivot <= least:
             # v = (-column, 1) has v'H v = pivot, so that v'G v can be negative in earnest.
             square = pivot - self.shift * (1.0 - float(self._column.sum())) ** 2
@@ -243,7 +243,7 @@ class Corral:
         if len(places) > 2 + self.size // 64 and self._factorise(np.delete(self.S, places)):
             return
         for place in places[::-1]:
-            factor_kernels.remove(self.R, self.size, place)
+            factor_loops.remove(self.R, self.size, place)
             self.size -= 1
         self.S = np.delete(self.S, places)
 

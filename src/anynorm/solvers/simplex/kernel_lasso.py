@@ -19,9 +19,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from anynorm.array_checks import finite_matrix, finite_vector, positive
-from anynorm.gram import make_gram
-from anynorm.solution import Solution
+from anynorm.design.checks import finite_matrix, finite_vector, positive
+from anynorm.kernels.gram import make_gram
+from anynorm.problem.solution import Solution
 from anynorm.solvers.simplex.min_norm import min_norm_point
 
 Array = NDArray[np.float64]

@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from anynorm.array_checks import finite_vector, positive
-from anynorm.certificate import Certificate, relative_gap
+from anynorm.design.checks import finite_vector, positive
+from anynorm.design.points import KernelPoints, Points, as_points, gram, scaled
+from anynorm.problem.certificate import Certificate, relative_gap
+from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.screening import Ball
-from anynorm.solution import Progress, Solution, Status
 from anynorm.solvers.simplex.corral import Corral
 from anynorm.solvers.simplex.pairwise import pairwise_block
-from anynorm.solvers.simplex.points import KernelPoints, Points, as_points, gram, scaled
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

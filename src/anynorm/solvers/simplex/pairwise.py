@@ -17,8 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.design.points import Points, gram
 from anynorm.solvers.simplex.corral import Corral
-from anynorm.solvers.simplex.points import Points, gram
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]

@@ -25,9 +25,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from anynorm.array_checks import positive
-from anynorm.certificate import Certificate, relative_gap
-from anynorm.solution import Status
+from anynorm.design.checks import positive
+from anynorm.problem.certificate import Certificate, relative_gap
+from anynorm.problem.solution import Status
 
 Array = NDArray[np.float64]
 

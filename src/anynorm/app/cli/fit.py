@@ -1,0 +1,218 @@
+"""``anynorm fit``: choose a model, judge it, write it with its report."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anynorm.app.cli import arguments, output
+
+if TYPE_CHECKING:
+    from anynorm.app.job import Fitted
+
+_HINTS = (
+    "This takes a while; --time-limit SECONDS ends it.",
+    "This takes a while; --max-features 20 shortens the paths, --time-limit SECONDS ends them.",
+)
+_SHOWN = 20  # features in the printed table; all are in features.csv
+
+
+def fit(
+    data: arguments.Data,
+    target: arguments.Target = None,
+    folder: Annotated[
+        pathlib.Path,
+        typer.Option("--output", "-o", help="The folder for the model, report and tables."),
+    ] = pathlib.Path("out"),
+    id: arguments.Id = None,
+    group: arguments.Group = None,
+    positive: arguments.Positive = None,
+    drop: arguments.Drop = None,
+    text: arguments.Text = None,
+    transpose: arguments.Transpose = False,
+    labels: arguments.Labels = None,
+    format: arguments.Format = None,
+    test: Annotated[
+        pathlib.Path | None,
+        typer.Option(
+            help="Rows to judge the model by, laid out like the data; without them the error is "
+            "that of nested cross-validation.",
+            rich_help_panel=arguments.DATA,
+        ),
+    ] = None,
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="sparse|reweighted|budget|least-norm|least-squares|linear|kernel",
+            help="sparse: the 1-norm SVM, chosen along its exact path. reweighted: the walk "
+            "to it. budget: a kernel SVM of few support vectors. least-norm, least-squares: "
+            "kernel SVMs with equality constraints. linear, kernel: the 2-norm SVM.",
+            rich_help_panel=arguments.CHOICE,
+        ),
+    ] = "sparse",
+    scale: arguments.Scale = "standard",
+    max_features: arguments.MaxFeatures = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            help="The most support vectors, or a share of the rows; for --model budget.",
+            rich_help_panel=arguments.CHOICE,
+        ),
+    ] = None,
+    scoring: Annotated[
+        str,
+        typer.Option(
+            metavar="error|balanced|auc",
+            help="What chooses: the error, the mean of the classes' errors, or the area "
+            "under the ROC curve.",
+            rich_help_panel=arguments.CHOICE,
+        ),
+    ] = "error",
+    cv: Annotated[
+        str,
+        typer.Option(
+            metavar="FOLDS|loo",
+            help="The number of folds, or loo to leave one row (one group) out at a time.",
+            rich_help_panel=arguments.CHOICE,
+        ),
+    ] = "5",
+    rule: Annotated[
+        str,
+        typer.Option(
+            metavar="best|one_se|fewest|paper",
+            help="best: the best score. one_se: the simplest within one standard error of it. "
+            "fewest: the fewest features within 0.01 of it. paper: for --model reweighted.",
+            rich_help_panel=arguments.CHOICE,
+        ),
+    ] = "best",
+    seed: Annotated[int, typer.Option(help="Seeds the folds.", rich_help_panel=arguments.RUN)] = 0,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "-j", help="Threads; -1 takes all cores.", rich_help_panel=arguments.RUN
+        ),
+    ] = 1,
+    time_limit: arguments.TimeLimit = None,
+    quiet: arguments.Quiet = False,
+    as_json: arguments.Json = False,
+) -> None:
+    """Choose a model by cross-validation, judge it honestly, and write it with a report.
+
+    The folder gets model.anynorm, report.html (open it in a browser), features.csv and
+    oof_predictions.csv; with --test also test_predictions.csv.
+    """
+    with output.exit_codes():
+        from anynorm.app.job import FitOptions, run_fit, summary, write_results
+        from anynorm.app.job.writing import usable_folder
+        from anynorm.app.tables import read_table
+
+        options = FitOptions(
+            model=model, scale=scale, max_features=max_features, scoring=scoring, cv=cv, rule=rule,
+            budget=budget, seed=seed, jobs=jobs, time_limit=time_limit,
+        ).checked()  # fmt: skip
+        usable_folder(folder)
+        with output.progress_bar(hidden=quiet, hint=_HINTS[options.model == "sparse"]) as show:
+            reading: dict[str, Any] = {
+                "target": target, "id": id, "group": group, "positive": positive,
+                "drop": tuple(drop or ()), "text": tuple(text or ()), "transpose": transpose,
+                "labels": labels, "format": format,
+            }  # fmt: skip
+            table = read_table(data, **reading)
+            held = None if test is None else read_table(test, **reading, for_prediction=True)
+            fitted = run_fit(table, options, test=held, show=show)
+            show(1.0, "writing", None)
+            files = write_results(fitted, folder)
+        if as_json:
+            output.print_json(summary(fitted) | {"files": [str(file) for file in files]})
+        elif not quiet:
+            _print_result(fitted, files)
+        if not fitted.converged:
+            for problem in fitted.problems or ["The model is not certified to its tolerance."]:
+                output.err().print(f"[bold yellow]Not converged:[/] {output.escape(problem)}")
+            raise typer.Exit(output.NOT_CONVERGED)
+
+
+def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
+    """The short result."""
+    from anynorm.app.job.measures import MEASURES
+    from anynorm.app.job.results import feature_table, n_chosen
+
+    console, model = output.out(), fitted.learned.model
+    n, p = len(fitted.table.ids), len(fitted.learned.preparation.get_feature_names_out())
+    for note in fitted.notes:
+        console.print(f"[dim]{output.escape(note)}[/]")
+    for problem in fitted.problems if fitted.converged else []:
+        console.print(f"[yellow]{output.escape(problem)}[/]")
+    features = "1 feature" if p == 1 else f"{p:,} features"
+    facts = [("Data", f"{n:,} rows ({_counts(fitted)}), {features}")]
+    for error in fitted.errors:
+        facts.append(
+            (
+                error.measure[0].upper() + error.measure[1:],
+                f"{output.percent(error.value)} ± {output.percent(error.standard_error)} "
+                f"(95 %: {output.percent(error.low)} to {output.percent(error.high)}; "
+                f"{fitted.judged_by})",
+            )
+        )
+    value, error_of_mean = fitted.selection_error
+    facts.append(
+        (
+            "Selection error",
+            f"{output.percent(value)} ± {output.percent(error_of_mean)} "
+            f"({MEASURES[fitted.options.scoring]} on the folds that chose the model: too good)",
+        )
+    )
+    chosen = ", ".join(f"{name} = {_short(value)}" for name, value in fitted.learned.choice.items())
+    facts.append(("Model", f"{type(model).__name__}, {chosen}, rule {fitted.options.rule}"))
+    if hasattr(model, "coef_"):
+        facts.append(("Features", f"{n_chosen(fitted):,} of {p:,}{_speaks_for(fitted)}"))
+    else:
+        facts.append(("Support vectors", f"{len(model.support_):,} of {n:,} rows"))
+    facts.append(("Certificate", str(model.certificate_)))
+    facts.append(("Time", f"{fitted.seconds:.2f} s"))
+    output.print_facts(facts)
+    if hasattr(model, "coef_"):
+        table = feature_table(fitted)
+        chosen_in_folds = fitted.learned.selection_frequency is not None
+        _print_features(table if chosen_in_folds else table.drop(columns="selection_frequency"))
+    console.print("Written to " + output.escape(", ".join(str(file) for file in files)))
+
+
+def _counts(fitted: Fitted) -> str:
+    labels, y = fitted.classes.tolist(), fitted.oof.y.tolist()
+    return ", ".join(f"{y.count(k):,} {label}" for k, label in enumerate(labels))
+
+
+def _speaks_for(fitted: Fitted) -> str:
+    if len(fitted.classes) > 2:
+        return ", one class against the rest"
+    return f"; a positive weight speaks for {fitted.classes.tolist()[1]}"
+
+
+def _short(value: Any) -> str:
+    values = value if hasattr(value, "__len__") else [value]
+    return ", ".join(f"{each:.4g}" for each in values)
+
+
+def _print_features(table: Any) -> None:
+    """The heaviest features."""
+    used = table[table["weight"] != 0]
+    header = {
+        "class": "class", "feature": "feature", "weight": "weight",
+        "weight_original_units": "in original units", "s_at_entry": "enters at s",
+        "selection_frequency": "in folds",
+    }  # fmt: skip
+    columns = [name for name in header if name in used and used[name].notna().any()]
+    rows = []
+    for _, row in used.head(_SHOWN).iterrows():
+        cells = [str(row[name]) for name in columns if name in ("class", "feature")]
+        for name in columns[len(cells) :]:
+            share = name == "selection_frequency"
+            cells.append(f"{100 * row[name]:.0f} %" if share else f"{row[name]:.4g}")
+        rows.append(cells)
+    if rows:
+        output.print_table([header[name] for name in columns], rows, texts=("class", "feature"))
+    if len(used) > _SHOWN:
+        output.out().print(f"... and {len(used) - _SHOWN:,} more in features.csv")

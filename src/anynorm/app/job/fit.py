@@ -1,0 +1,321 @@
+"""The main job: choose a model by cross-validation, and say honestly how good it is."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from anynorm.app.job.folds import make_splits
+from anynorm.app.job.grid_learning import learn_grid, with_other_budgets
+from anynorm.app.job.learning import Learned, Task
+from anynorm.app.job.measures import Estimate, estimate
+from anynorm.app.job.options import FitOptions
+from anynorm.app.job.path_learning import learn_path
+from anynorm.app.job.walk_learning import learn_walk
+from anynorm.app.job.watching import Show, Watch
+from anynorm.app.tables import Preparation, Table, TableError
+from anynorm.estimators._cross_validation import standard_error
+from anynorm.problem.solution import Status
+
+_LEARN = {"sparse": learn_path, "reweighted": learn_walk}
+
+
+@dataclass(frozen=True)
+class Held:
+    """Rows that a model had no part in, and what it says about them.
+
+    Attributes
+    ----------
+    ids : ndarray of str
+        Their names.
+    y : ndarray of int
+        Their classes, as places.
+    scores : ndarray of shape (n,) or (n, K)
+        Their decision values.
+    folds : ndarray of int or None
+        The fold that held each row out, counted from 1; None for a file of its own.
+    """
+
+    ids: np.ndarray
+    y: np.ndarray
+    scores: np.ndarray
+    folds: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What `run_fit` found.
+
+    Attributes
+    ----------
+    table : Table
+        The rows that were learnt from.
+    options : FitOptions
+        What was asked for.
+    classes : ndarray
+        The labels; a positive decision value of two speaks for the second.
+    learned : Learned
+        The model, and the search that chose it.
+    errors : list of Estimate
+        Of rows that had no part in fitting or choosing: first the measure that was asked for, then
+        the plain error.
+    judged_by : str
+        Where these rows come from, in words.
+    selection_error : tuple of float
+        The cross-validated measure of the choice on the rows that chose it, which is too good,
+        and its standard error over the folds.
+    oof : Held
+        All rows by models that did not learn from them; those of the nested cross-validation
+        where there was one, otherwise those of the folds that chose.
+    test : Held or None
+        The rows of the test file.
+    notes, problems : list of str
+        What was done to the data; what did not go as it should.
+    converged : bool
+        Whether the model is certified to its tolerance, and no search was cut short.
+    seconds : float
+        The time for everything.
+    """
+
+    table: Table
+    options: FitOptions
+    classes: np.ndarray
+    learned: Learned
+    errors: list[Estimate]
+    judged_by: str
+    selection_error: tuple[float, float]
+    oof: Held
+    test: Held | None
+    notes: list[str]
+    problems: list[str]
+    converged: bool
+    seconds: float
+
+
+def run_fit(
+    table: Table, options: FitOptions, *, test: Table | None = None, show: Show | None = None
+) -> Fitted:
+    """Choose a model, fit it to all rows, and estimate its error on rows that had no part in it.
+
+    Parameters
+    ----------
+    table : Table
+        The rows to learn from, with their labels.
+    options : FitOptions
+        What to fit and how to choose.
+    test : Table or None, default=None
+        Rows to judge the model by.  Without them the whole search is repeated in each fold of an
+        outer cross-validation.
+    show : callable or None, default=None
+        ``show(share, what, gap)`` is called as the work goes on.
+
+    Returns
+    -------
+    Fitted
+        The model, its errors, and all that the report needs.
+
+    Raises
+    ------
+    OptionError, TableError
+        Where an option or the data cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from anynorm.datasets import make_relevant
+    >>> from anynorm.app.job import FitOptions, run_fit
+    >>> from anynorm.app.tables import Table
+    >>> X, y = make_relevant(n_relevant=4, random_state=0)
+    >>> table = Table(pd.DataFrame(X).add_prefix("gene"), y, np.arange(len(y)).astype(str),
+    ...               None, None, "data.csv")
+    >>> fitted = run_fit(table, FitOptions(cv=3, max_features=5))
+    >>> fitted.errors[0].value <= 0.5, fitted.converged
+    (True, True)
+    """
+    options = options.checked()
+    if table.target is None:
+        raise TableError("say which column has the classes: --target NAME.", source=table.source)
+    classes = ordered_classes(table.target, table.positive)
+    y = codes_of(table.target, classes)
+    whole = Preparation(scale=options.scale).fit(table.features)
+    task = Task(
+        table.features, y, table.groups, len(classes),
+        Preparation(scale=options.scale, kinds=whole.kinds_), options,
+    )  # fmt: skip
+    held = None if test is None else _Asked.of(test, table, classes, whole)
+    splits, fold_notes = make_splits(y, table.groups, options.cv, options.seed)
+    if held is None:
+        _check_inner_folds(task, splits)
+    watch = Watch(show, 1 + (len(splits) if held is None else 0), options.time_limit)
+    with _collected() as problems:
+        learned = _learn(task, watch, "choosing the model")
+        if options.model == "budget" and options.time_limit is None:
+            learned = with_other_budgets(task, learned)
+    oof = Held(table.ids, y, learned.held_out, _fold_numbers(splits, len(y)))
+    if held is None:
+        with _collected() as later:
+            oof, cut_later = _nested(task, splits, watch, table.ids)
+        problems += _once(later, len(splits))
+        judged, parts = oof, [rows for _, rows in splits]
+        groups, judged_by = table.groups, _nested_words(task, splits)
+    else:
+        judged = Held(held.ids, held.y, learned.scores(held.frame, len(classes)))
+        parts, cut_later = [np.arange(len(held.y))], False
+        groups, judged_by = held.groups, f"{len(held.y)} rows of {held.source}"
+    _restore_labels(learned.model, classes)
+    wanted = dict.fromkeys([options.scoring, "error"])
+    certified = learned.model.certificate_.status is Status.OPTIMAL
+    return Fitted(
+        table=table,
+        options=options,
+        classes=classes,
+        learned=learned,
+        errors=[estimate(each, judged.y, judged.scores, parts, groups) for each in wanted],
+        judged_by=judged_by,
+        selection_error=(
+            1.0 - float(learned.fold_scores.mean()),
+            standard_error(learned.fold_scores),
+        ),
+        oof=oof,
+        test=None if held is None else judged,
+        notes=[*table.notes, *whole.notes_, *fold_notes, *([] if held is None else held.notes)],
+        problems=problems,
+        converged=certified and not learned.cut and not cut_later,
+        seconds=watch.seconds,
+    )
+
+
+def ordered_classes(target: np.ndarray, positive: Any) -> np.ndarray:
+    """The labels, sorted; of two the positive one comes second."""
+    classes = np.unique(target)
+    if len(classes) == 2 and positive is not None and classes[0] == positive:
+        return classes[::-1].copy()
+    return classes
+
+
+def codes_of(target: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The places of labels among the classes, which need not be sorted; -1 for other labels.
+
+    Where one class is all but the positive one, any other label is in it; no label never is.
+    """
+    places = {str(label): place for place, label in enumerate(classes.tolist())}
+    other = places.get(f"not {classes[-1]}", -1) if len(classes) == 2 else -1
+    codes = [places.get(str(label), other if str(label) else -1) for label in target.tolist()]
+    return np.array(codes, dtype=np.intp)
+
+
+def _learn(task: Task, watch: Watch, what: str) -> Learned:
+    return _LEARN.get(task.options.model, learn_grid)(task, watch, what)
+
+
+def _nested(
+    task: Task, splits: list[tuple[np.ndarray, np.ndarray]], watch: Watch, ids: np.ndarray
+) -> tuple[Held, bool]:
+    """Decision values of every row by a search that knew nothing of it; whether time was short."""
+    n, K = len(task.y), task.n_classes
+    scores, cut = np.full(n if K == 2 else (n, K), np.nan), False
+    for number, (train, test) in enumerate(splits):
+        learned = _learn(task.part(train), watch, f"judging it: part {number + 1} of {len(splits)}")
+        scores[test] = learned.scores(task.frame.iloc[test], K)
+        cut = cut or learned.cut
+    return Held(ids, task.y, scores, _fold_numbers(splits, n)), cut
+
+
+def _check_inner_folds(task: Task, splits: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    """Fail before any work where the rows of some outer fold cannot be divided again."""
+    task.folds()
+    for train, _ in splits:
+        task.part(train).folds()
+
+
+def _fold_numbers(splits: list[tuple[np.ndarray, np.ndarray]], n: int) -> np.ndarray:
+    numbers = np.zeros(n, dtype=np.intp)
+    for number, (_, test) in enumerate(splits):
+        numbers[test] = number + 1
+    return numbers
+
+
+def _nested_words(task: Task, splits: list[tuple[np.ndarray, np.ndarray]]) -> str:
+    if task.options.cv == "loo":
+        return f"nested cross-validation, each of {len(splits)} left out in turn"
+    inner = min(len(task.part(train).folds().splits) for train, _ in splits)
+    return f"nested cross-validation, {inner} folds within {len(splits)} folds"
+
+
+def _restore_labels(model: Any, classes: np.ndarray) -> None:
+    """Give a model that was fitted to places the labels that they stand for."""
+    model.classes_ = classes
+    for path in getattr(model, "paths_", []):
+        if hasattr(path, "classes_"):
+            path.classes_ = classes
+
+
+def _once(problems: list[str], searches: int) -> list[str]:
+    """One line for what the searches that judge a model have to say."""
+    if not problems:
+        return []
+    return [f"Of the {searches} searches that judge the model, one says: {problems[0]}"]
+
+
+@contextmanager
+def _collected() -> Iterator[list[str]]:
+    """Warnings of solvers, as sentences about the command's options."""
+    problems: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        yield problems
+    for warning in caught:
+        if not issubclass(warning.category, ConvergenceWarning):
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+            continue
+        text = str(warning.message)
+        for name in ("time_limit", "max_features"):
+            text = text.replace(name, f"--{name.replace('_', '-')}")
+        text = text if text.startswith("--") else text[0].upper() + text[1:]
+        if text not in problems:
+            problems.append(text)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The rows of a test file, matched with those that were learnt from."""
+
+    frame: Any
+    ids: np.ndarray
+    y: np.ndarray
+    groups: np.ndarray | None
+    source: str
+    notes: list[str]
+
+    @classmethod
+    def of(cls, test: Table, table: Table, classes: np.ndarray, preparation: Any) -> _Asked:
+        if test.target is None:
+            raise TableError(
+                f"--test needs the column {table.target_name!r}, to compare predictions with.",
+                source=test.source,
+            )
+        known = np.array([str(label) != "" for label in test.target.tolist()])
+        rows = np.flatnonzero(known)
+        y = codes_of(test.target[rows], classes)
+        if not len(rows) or (y < 0).any():
+            strange = sorted({str(label) for label in test.target[rows][y < 0]})
+            raise TableError(
+                "no row has a label." if not len(rows) else
+                f"the label {strange[0]!r} does not occur in {table.source}, so no model of it can "
+                "be judged by these rows.",
+                source=test.source, column=table.target_name,
+            )  # fmt: skip
+        frame = test.features.iloc[rows]
+        notes = [f"Test rows: {note}" for note in preparation.news_in(frame)]
+        if len(rows) < len(known):
+            notes.append(f"Test rows: {len(known) - len(rows)} without a label were left out.")
+        groups = None if test.groups is None else test.groups[rows]
+        return cls(frame, test.ids[rows], y, groups, str(test.source), notes)

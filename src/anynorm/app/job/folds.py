@@ -1,0 +1,115 @@
+"""The folds of a table, and the preparation fitted inside each of them."""
+
+from __future__ import annotations
+
+import warnings
+from copy import copy
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.model_selection import (
+    LeaveOneGroupOut,
+    LeaveOneOut,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+)
+
+from anynorm.app.job.options import OptionError
+from anynorm.design import Matrix
+
+Split = tuple[np.ndarray, np.ndarray]
+
+
+class PreparedFolds:
+    """The rows of a frame, prepared for each fold by what its training rows say alone.
+
+    Parameters
+    ----------
+    frame : DataFrame or SparseFrame
+        All rows, as they were read.
+    splits : list of (ndarray, ndarray)
+        The rows to learn from and those held out.
+    preparation : transformer
+        Not fitted; a copy of it is fitted in every fold.
+    """
+
+    def __init__(self, frame: Any, splits: list[Split], preparation: Any) -> None:
+        self.splits = splits
+        self._frame, self._preparation = frame, preparation
+        self._held_out: dict[int, Matrix] = {}
+
+    def train(self, fold: int) -> Matrix:
+        """The prepared rows to learn from."""
+        train, test = self.splits[fold]
+        rows, preparation = self._frame.iloc[train], copy(self._preparation)
+        matrix = preparation.fit(rows).transform(rows)
+        held_out = preparation.transform(self._frame.iloc[test])
+        self._held_out[fold] = held_out.tocsr() if sp.issparse(held_out) else held_out
+        return matrix
+
+    def test(self, fold: int) -> Matrix:
+        """The rows that are held out, prepared like those to learn from."""
+        if fold not in self._held_out:
+            self.train(fold)
+        return self._held_out[fold]
+
+
+def make_splits(
+    y: np.ndarray, groups: np.ndarray | None, cv: int | str, seed: int
+) -> tuple[list[Split], list[str]]:
+    """Return folds that keep classes spread and groups together, and notes on them.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        The rows' classes.
+    groups : ndarray of shape (n,) or None
+        Rows of one group are never on both sides.
+    cv : int or "loo"
+        The number of folds, or one row (one group) at a time.
+    seed : int
+        Seeds the shuffling.
+    """
+    notes: list[str] = []
+    if cv == "loo":
+        one_out = LeaveOneOut() if groups is None else LeaveOneGroupOut()
+        splits = list(one_out.split(y, y, groups))
+    else:
+        count = _possible_folds(y, groups, int(cv), notes)
+        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+        splitter = kind(n_splits=count, shuffle=True, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # classes with fewer rows than folds
+            splits = list(splitter.split(y, y, groups))
+    if any(len(np.unique(y[train])) < 2 for train, _ in splits):
+        where = "of --group or of the smaller class" if groups is not None else "of the class"
+        raise OptionError(
+            f"--cv {cv} leaves a fold with one class to learn from: too few rows {where}. Use "
+            "fewer folds, give more rows, or judge the model with --test FILE."
+        )
+    return splits, notes
+
+
+def _possible_folds(y: np.ndarray, groups: np.ndarray | None, cv: int, notes: list[str]) -> int:
+    """The number of folds, no more than there are groups, or rows of the smaller of two classes."""
+    counts = np.bincount(y)
+    counts = counts[counts > 0]
+    count = cv
+    if len(counts) == 2 and counts.min() < count:
+        count = int(counts.min())
+        notes.append(f"{count} folds instead of {cv}: the smaller class has {count} rows.")
+    elif len(counts) > 2 and counts.max() < count:
+        count = int(counts.max())
+        notes.append(f"{count} folds instead of {cv}: no class has more than {count} rows.")
+    n_groups = len(y) if groups is None else len(np.unique(groups))
+    if n_groups < count:
+        count = n_groups
+        notes.append(f"{count} folds instead of {cv}: there are {count} groups.")
+    if count < 2:
+        what = "rows of each class" if groups is None else "groups"
+        raise OptionError(
+            f"--cv {cv} needs at least two {what} among the rows to learn from; there is {count}. "
+            "Give more rows, or judge the model with --test FILE."
+        )
+    return count

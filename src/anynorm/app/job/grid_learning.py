@@ -1,0 +1,215 @@
+"""Models without a path: every candidate of a small grid in every fold, prepared inside it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from anynorm.app.job.folds import PreparedFolds
+from anynorm.app.job.learning import Learned, Task, pipeline_of
+from anynorm.app.job.measures import all_classes, predicted, score
+from anynorm.app.job.watching import Watch
+from anynorm.design import Matrix
+from anynorm.estimators._cross_validation import standard_error
+from anynorm.estimators._fitting import Report, deadline, run_all
+from anynorm.estimators.budget_svc import BudgetSVC
+from anynorm.estimators.least_norm_svc import LeastNormSVC
+from anynorm.estimators.least_squares_svc import LeastSquaresSVC
+from anynorm.estimators.linear_svc import LinearSVC
+from anynorm.estimators.svc import SVC
+from anynorm.kernels.gram import resolve_gamma
+from anynorm.problem.solution import Status
+
+Candidate = dict[str, float]
+
+_LINEAR_CS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+_KERNEL_CS = (0.1, 1.0, 10.0, 100.0)
+_WIDTHS = (0.25, 1.0, 4.0)  # gamma, in units of scikit-learn's "scale"
+_BUDGETS = (5, 10, 20, 50, 100, 200)
+_TOLERANCE = 0.01
+_SAME = 1e-12
+
+
+@dataclass(frozen=True)
+class GridDetail:
+    """The table of a search over a grid.
+
+    Attributes
+    ----------
+    candidates : list of dict
+        What was tried, simplest first.
+    scores, accuracies, sizes : ndarray of shape (candidates, folds)
+        The folds' scores, accuracies, and numbers of support vectors (of features, where a model
+        is linear).
+    chosen : int
+        The place of the choice.
+    reference : tuple of (str, float, float) or None, default=None
+        A model to compare with: its name, its size and its accuracy, in the mean over the folds.
+    """
+
+    candidates: list[Candidate]
+    scores: np.ndarray
+    accuracies: np.ndarray
+    sizes: np.ndarray
+    chosen: int
+    reference: tuple[str, float, float] | None = None
+
+
+def learn_grid(task: Task, watch: Watch, what: str) -> Learned:
+    """Choose from a grid by cross-validation; parameters as in `learn_path`."""
+    folds = task.folds()
+    preparation, X = task.prepared()
+    candidates = candidates_of(task)
+    watch.begin(what, len(folds.splits) * len(candidates) + 1)
+    trial = _Trial(task, folds, candidates, watch, deadline(watch.share_of_time()))
+    trial.run()
+    chosen = choose(task.options.rule, trial.scores, trial.sizes)
+    model = fitted(task, candidates[chosen], X, task.y, trial.time_for(1))
+    watch.step(model.certificate_.gap)
+    return Learned(
+        pipeline=pipeline_of(preparation, model),
+        fold_scores=trial.scores[chosen],
+        held_out=trial.held_out[chosen],
+        splits=folds.splits,
+        choice={name: value for name, value in model.get_params().items() if name in _CHOSEN},
+        selection_frequency=None,
+        detail=GridDetail(candidates, trial.scores, trial.accuracies, trial.sizes, chosen),
+        cut=trial.cut or model.certificate_.status is Status.TIME_LIMIT,
+    )
+
+
+_CHOSEN = ("budget", "C", "gamma")
+
+
+def candidates_of(task: Task) -> list[Candidate]:
+    """What is tried, simplest first; "width" is gamma in units of "scale"."""
+    model, budget = task.options.model, task.options.budget
+    if model == "linear":
+        return [{"C": C} for C in _LINEAR_CS]
+    if model == "budget" and budget is None:
+        budgets = [each for each in _BUDGETS if each < len(task.y)] or [2]
+        tried = product(budgets, _KERNEL_CS[1:])
+        return [{"budget": each, "C": C, "width": 1.0} for each, C in tried]
+    more = {} if budget is None else {"budget": budget}
+    return [{**more, "C": C, "width": width} for C, width in product(_KERNEL_CS, _WIDTHS)]
+
+
+def fitted(
+    task: Task, candidate: Candidate, X: Matrix, y: np.ndarray, time_limit: float | None
+) -> Any:
+    """The model of one candidate, fitted."""
+    given: dict[str, Any] = {name: candidate[name] for name in ("C", "budget") if name in candidate}
+    if "width" in candidate:
+        given["gamma"] = candidate["width"] * resolve_gamma("scale", X)
+    if task.options.model == "budget":
+        given["strict"] = True
+    if task.options.model == "linear":
+        given["random_state"] = task.options.seed
+    return _MODELS[task.options.model](**given, time_limit=time_limit).fit(X, y)
+
+
+def with_other_budgets(task: Task, learned: Learned) -> Learned:
+    """The same choice with what its report shows beside it: other budgets, and none.
+
+    All with the chosen C and gamma, in the same folds.
+    """
+    detail: GridDetail = learned.detail
+    choice = detail.candidates[detail.chosen]
+    if task.options.budget is not None:
+        budgets = _budgets_around(choice["budget"], len(task.y))
+        candidates = [choice | {"budget": budget} for budget in budgets]
+        trial = _Trial(task, task.folds(), candidates, Watch(None, 1), None)
+        trial.run()
+        place = budgets.index(choice["budget"])
+        detail = GridDetail(candidates, trial.scores, trial.accuracies, trial.sizes, place)
+    plain = replace(task, options=replace(task.options, model="kernel", budget=None))
+    without = {name: value for name, value in choice.items() if name != "budget"}
+    trial = _Trial(plain, plain.folds(), [without], Watch(None, 1), None)
+    trial.run()
+    reference = ("SVC without a budget", float(trial.sizes.mean()), float(trial.accuracies.mean()))
+    return replace(learned, detail=replace(detail, reference=reference))
+
+
+def _budgets_around(budget: float, n: int) -> list[float]:
+    """A quarter, a half and twice a budget, as far as they leave 2 rows and no more than all."""
+    if budget < 1:
+        return [
+            b for b in (budget / 4, budget / 2, budget, 2 * budget) if b == budget or 4 / n < b < 1
+        ]
+    around = {max(2, int(budget) // 4), max(2, int(budget) // 2), int(budget), 2 * int(budget)}
+    return sorted(b for b in around if b == budget or b < n)
+
+
+def choose(rule: str, scores: np.ndarray, sizes: np.ndarray) -> int:
+    """The candidate that a rule takes, the first of those that are as good.
+
+    "best" takes the highest mean score, "one_se" the first within one standard error of it,
+    "fewest" the smallest within 0.01 of it.
+    """
+    mean, size = scores.mean(axis=1), sizes.mean(axis=1)
+    top = int(mean.argmax())
+    if rule == "fewest":
+        enough = np.flatnonzero(mean >= mean[top] - _TOLERANCE - _SAME)
+        return int(enough[size[enough].argmin()])
+    margin = standard_error(scores[top]) if rule == "one_se" else 0.0
+    return int(np.argmax(mean >= mean[top] - margin - _SAME))
+
+
+class _Trial:
+    """The scores of all candidates in all folds."""
+
+    def __init__(
+        self, task: Task, folds: PreparedFolds, candidates: list[Candidate], watch: Watch,
+        end: float | None,
+    ) -> None:  # fmt: skip
+        self.task, self.folds, self.candidates = task, folds, candidates
+        self.watch, self.end, self.cut = watch, end, False
+        shape = (len(candidates), len(folds.splits))
+        self.scores, self.accuracies, self.sizes = (np.empty(shape) for _ in range(3))
+        self.left = shape[0] * shape[1] + 1
+        K = task.n_classes
+        rows = (len(task.y),) if K == 2 else (len(task.y), K)
+        self.held_out = np.full((len(candidates), *rows), np.nan)
+
+    def run(self) -> None:
+        """Fit every candidate in every fold."""
+        run_all(len(self.folds.splits), self._fold, n_jobs=self.task.options.jobs, report=None)
+
+    def time_for(self, fits: int) -> float | None:
+        """The seconds for one of so many fits that are still to be done."""
+        return None if self.end is None else max(1e-3, (self.end - time.monotonic()) / fits)
+
+    def _fold(self, fold: int, _: Report | None) -> None:
+        train, test = self.folds.splits[fold]
+        X, y = self.folds.train(fold), self.task.y
+        held_out = self.folds.test(fold)
+        for c, candidate in enumerate(self.candidates):
+            model = fitted(self.task, candidate, X, y[train], self.time_for(self.left))
+            scores = all_classes(model, held_out, self.task.n_classes)
+            self.held_out[c, test] = scores
+            self.scores[c, fold] = score(self.task.options.scoring, y[test], scores)
+            self.accuracies[c, fold] = np.mean(predicted(scores) == y[test])
+            self.sizes[c, fold] = size_of(model)
+            self.cut |= model.certificate_.status is Status.TIME_LIMIT
+            self.left -= 1
+            self.watch.step(model.certificate_.gap)
+
+
+def size_of(model: Any) -> int:
+    """The number of support vectors, or of features where a model has weights."""
+    if hasattr(model, "coef_"):
+        return int(model.coef_.any(axis=0).sum())
+    return len(model.support_)
+
+
+_MODELS = {
+    "budget": BudgetSVC,
+    "least-norm": LeastNormSVC,
+    "least-squares": LeastSquaresSVC,
+    "linear": LinearSVC,
+    "kernel": SVC,
+}

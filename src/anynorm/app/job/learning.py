@@ -1,0 +1,118 @@
+"""One search from rows to a chosen model, whatever the model is."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from anynorm.app.job.folds import PreparedFolds, make_splits
+from anynorm.app.job.measures import all_classes
+from anynorm.app.job.options import FitOptions, OptionError
+from anynorm.design import Matrix
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows to learn from, and how.
+
+    Attributes
+    ----------
+    frame : DataFrame or SparseFrame
+        The features as they were read.
+    y : ndarray of shape (n,)
+        The classes, as places among `n_classes`.
+    groups : ndarray of shape (n,) or None
+        The rows' groups.
+    n_classes : int
+        The number of classes of the whole table; some may be missing in a part of its rows.
+    preparation : transformer
+        Not fitted; a copy is fitted to the rows, and others in every fold.
+    options : FitOptions
+        What to fit and how to choose.
+    """
+
+    frame: Any
+    y: np.ndarray
+    groups: np.ndarray | None
+    n_classes: int
+    preparation: Any
+    options: FitOptions
+
+    def part(self, rows: np.ndarray) -> Task:
+        """The same task for some of the rows."""
+        groups = None if self.groups is None else self.groups[rows]
+        return replace(self, frame=self.frame.iloc[rows], y=self.y[rows], groups=groups)
+
+    def folds(self) -> PreparedFolds:
+        """The folds in which candidates are compared."""
+        options = self.options
+        splits, _ = make_splits(self.y, self.groups, options.cv, options.seed)
+        if options.scoring == "auc" and any(len(np.unique(self.y[rows])) < 2 for _, rows in splits):
+            raise OptionError(
+                f"--scoring auc with --cv {options.cv} leaves a fold that holds out one class "
+                "alone, for which there is no ROC curve. Use fewer folds, or --scoring balanced."
+            )
+        return PreparedFolds(self.frame, splits, self.preparation)
+
+    def prepared(self) -> tuple[Any, Matrix]:
+        """The preparation, fitted to all rows, and their matrix."""
+        preparation = copy(self.preparation).fit(self.frame)
+        return preparation, preparation.transform(self.frame)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The model that a search chose.
+
+    Attributes
+    ----------
+    pipeline : Pipeline
+        The preparation and the model, fitted; the model's classes are places.
+    fold_scores : ndarray of shape (folds,)
+        The scores of the choice on the rows that the folds held out: they chose it, so their
+        mean is too good.
+    held_out : ndarray of shape (n,) or (n, K)
+        The decision values of the choice by the folds that held the rows out.
+    splits : list of (ndarray, ndarray)
+        The folds.
+    choice : dict
+        What was chosen, by name.
+    selection_frequency : ndarray of shape (p,) or None
+        The share of the folds that use the feature; None where all are used, or none has a weight.
+    detail : object
+        What else the search found, for the report.
+    cut : bool
+        Whether the time limit ended a part of the search.
+    """
+
+    pipeline: Pipeline
+    fold_scores: np.ndarray
+    held_out: np.ndarray
+    splits: list[tuple[np.ndarray, np.ndarray]]
+    choice: dict[str, Any]
+    selection_frequency: np.ndarray | None
+    detail: Any
+    cut: bool
+
+    @property
+    def preparation(self) -> Any:
+        """The fitted preparation."""
+        return self.pipeline[0]
+
+    @property
+    def model(self) -> Any:
+        """The fitted estimator."""
+        return self.pipeline[-1]
+
+    def scores(self, frame: Any, n_classes: int) -> np.ndarray:
+        """Decision values of other rows."""
+        return all_classes(self.model, self.preparation.transform(frame), n_classes)
+
+
+def pipeline_of(preparation: Any, model: Any) -> Pipeline:
+    """The fitted steps as the one thing that is saved."""
+    return Pipeline([("prepare", preparation), ("model", model)])

@@ -1,0 +1,177 @@
+"""What a fit found, as the content of its report."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from anynorm.app.job.fit import Fitted
+from anynorm.app.job.grid_learning import GridDetail
+from anynorm.app.job.measures import MEASURES
+from anynorm.app.job.path_learning import PathDetail
+from anynorm.app.job.results import n_chosen, versions
+from anynorm.app.report.content import (
+    BudgetReport,
+    ClassView,
+    Evaluation,
+    GenericReport,
+    PathReport,
+    Report,
+    WalkReport,
+    steps,
+)
+from anynorm.estimators._cross_validation import standard_error
+
+_MOST_ENTRIES = 20_000_000  # held-out decision values of one class along the path
+
+
+def content_of(fitted: Fitted) -> Report:
+    """Return what the report of this model shows."""
+    learned, source = fitted.learned, pathlib.Path(fitted.table.source).name
+    shared: dict[str, Any] = {
+        "title": f"{fitted.table.target_name or 'target'} from {source}",
+        "facts": facts(fitted),
+        "notes": [*fitted.notes, *fitted.problems],
+        "certificate": learned.model.certificate_,
+        "feature_names": [str(name) for name in learned.preparation.get_feature_names_out()],
+        "scales": learned.preparation.scales_ if fitted.options.scale == "standard" else None,
+        "selection_frequency": learned.selection_frequency,
+        "measure": MEASURES[fitted.options.scoring],
+    }
+    if isinstance(learned.detail, PathDetail):
+        names = [str(name) for name in fitted.table.ids]
+        return PathReport(classes=_views(fitted), sample_names=names, **shared)
+    shared["class_names"] = [str(label) for label in fitted.classes]
+    shared["evaluation"] = _evaluation(fitted)
+    if fitted.options.model == "reweighted":
+        return _walk_report(fitted, shared)
+    if fitted.options.model == "budget":
+        return _budget_report(fitted, shared)
+    return GenericReport(coefs=getattr(learned.model, "coef_", None), **shared)
+
+
+def facts(fitted: Fitted) -> dict[str, str]:
+    """Return the short facts of a fit, in order."""
+    found = {}
+    for error in fitted.errors:
+        name = error.measure[0].upper() + error.measure[1:]
+        found[name] = (
+            f"{error.value:.1%} ± {error.standard_error:.1%} (95 % interval {error.low:.1%} to "
+            f"{error.high:.1%}; {fitted.judged_by})"
+        )
+    value, error_of_mean = fitted.selection_error
+    found["Selection error"] = (
+        f"{value:.1%} ± {error_of_mean:.1%} ({MEASURES[fitted.options.scoring]} on the folds that "
+        "chose the model: too good)"
+    )
+    model, learned = fitted.learned.model, fitted.learned
+    if hasattr(model, "coef_"):
+        found["Features"] = f"{n_chosen(fitted)} of {model.coef_.shape[1]}"
+    else:
+        found["Support vectors"] = f"{len(model.support_)} of {len(fitted.table.ids)} rows"
+    counts = np.bincount(fitted.oof.y, minlength=len(fitted.classes))
+    each = ", ".join(f"{n} {label}" for n, label in zip(counts, fitted.classes, strict=True))
+    found["Rows"] = f"{len(fitted.table.ids)} ({each})"
+    chosen = ", ".join(f"{name} = {_number(value)}" for name, value in learned.choice.items())
+    found["Model"] = f"{type(model).__name__}, {chosen} (rule: {fitted.options.rule})"
+    found["Time"] = f"{fitted.seconds:.2f} s"
+    found["Versions"] = ", ".join(f"{name} {version}" for name, version in versions().items())
+    return found
+
+
+def _number(value: Any) -> str:
+    return ", ".join(f"{each:.4g}" for each in np.atleast_1d(value))
+
+
+def _views(fitted: Fitted) -> list[ClassView]:
+    detail: PathDetail = fitted.learned.detail
+    found, curve, y = detail.found, detail.found.curve, fitted.oof.y
+    error = 1.0 - curve.scores.mean(axis=1)
+    errors = np.array([standard_error(scores) for scores in curve.scores])
+    cv_s, cv_error, cv_error_se = steps(curve.low, curve.high, error, errors)
+    if np.array_equal(curve.low, curve.high):
+        cv_s, cv_error, cv_error_se = curve.low, error, errors
+    two = len(fitted.classes) == 2
+    views = []
+    for k, path in enumerate(found.paths):
+        label = 1 if two else k
+        knots = np.unique(np.concatenate([fold.paths[k].knots.s for fold in found.folds]))
+        places = _thinned(knots, _MOST_ENTRIES // len(y))
+        views.append(
+            ClassView(
+                name=str(fitted.classes[label]),
+                other=str(fitted.classes[0]) if two else "rest",
+                path=path,
+                target=y == label,
+                oof_s=places,
+                oof_scores=found.held_out_scores(places, k),
+                cv_s=cv_s,
+                cv_error=cv_error,
+                cv_error_se=cv_error_se,
+                picks=detail.picks,
+                chosen=fitted.options.rule,
+            )
+        )
+    return views
+
+
+def _thinned(places: np.ndarray, most: int) -> np.ndarray:
+    """No more than `most` of some places, evenly by their number, with both ends."""
+    if len(places) <= max(2, most):
+        return places
+    return places[np.unique(np.linspace(0, len(places) - 1, max(2, most)).round().astype(np.intp))]
+
+
+def _evaluation(fitted: Fitted) -> Evaluation:
+    learned = fitted.learned
+    return Evaluation(
+        class_names=[str(label) for label in fitted.classes],
+        codes=fitted.oof.y,
+        scores=fitted.oof.scores,
+        # the final model has seen all classes, and has their labels
+        training_scores=learned.model.decision_function(
+            learned.preparation.transform(fitted.table.features)
+        ),
+        sample_names=[str(name) for name in fitted.table.ids],
+    )
+
+
+def _walk_report(fitted: Fitted, shared: dict[str, Any]) -> WalkReport:
+    model = fitted.learned.model
+    rounds, table = len(model.history_), model.cv_results_
+    at_C = np.flatnonzero(table["param_C"] == model.C_)[:rounds]
+    folds = [table[f"split{fold}_test_score"][at_C] for fold in range(len(fitted.learned.splits))]
+    scores = np.column_stack(folds)
+    return WalkReport(
+        objectives=[record.objective for record in model.history_],
+        coefs=np.array([record.coef for record in model.history_]),
+        bound=max(record.l1_certificate.dual for record in model.history_),
+        cv_error=1.0 - scores.mean(axis=1),
+        cv_error_se=[standard_error(row) for row in scores],
+        chosen_round=model.n_rounds_,
+        **shared,
+    )
+
+
+def _budget_report(fitted: Fitted, shared: dict[str, Any]) -> BudgetReport:
+    model, detail = fitted.learned.model, fitted.learned.detail
+    assert isinstance(detail, GridDetail)
+    tried = np.array([candidate["budget"] for candidate in detail.candidates])
+    best = [
+        places[detail.scores[places].mean(axis=1).argmax()]
+        for places in (np.flatnonzero(tried == budget) for budget in np.unique(tried))
+    ]
+    best[int(np.searchsorted(np.unique(tried), tried[detail.chosen]))] = detail.chosen
+    return BudgetReport(
+        budgets=tried[best],
+        n_support=detail.sizes[best].mean(axis=1),
+        accuracy=detail.accuracies[best].mean(axis=1),
+        accuracy_se=[standard_error(row) for row in detail.accuracies[best]],
+        chosen=int(np.searchsorted(np.unique(tried), tried[detail.chosen])),
+        reference=detail.reference,
+        support_names=[str(fitted.table.ids[row]) for row in model.support_],
+        support_weights=model.dual_coef_,
+        **shared,
+    )

@@ -1,0 +1,157 @@
+"""What a fit found, as tables and as plain values."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from anynorm.app.job.fit import Fitted, Held
+from anynorm.app.job.measures import MEASURES, Estimate, predicted
+from anynorm.estimators.paths.solution_path import SolutionPath
+
+
+def feature_table(fitted: Fitted) -> pd.DataFrame:
+    """Return a row for each feature, heaviest first.
+
+    Of more than two classes each has its rows.  A model without weights gives the names alone.
+    """
+    learned = fitted.learned
+    names = np.asarray(learned.preparation.get_feature_names_out())
+    coef = getattr(learned.model, "coef_", None)
+    if coef is None:
+        return pd.DataFrame({"feature": names})
+    originals, _ = learned.preparation.to_original_units(coef, learned.model.intercept_)
+    frequency = learned.selection_frequency
+    paths = getattr(learned.model, "paths_", [None] * len(coef))
+    parts = []
+    for k, (weights, path) in enumerate(zip(coef, paths, strict=True)):
+        part = pd.DataFrame({"feature": names, "weight": weights})
+        part["weight_original_units"] = originals[k]
+        part["s_at_entry"] = np.nan if path is None else entries(path)
+        part["selection_frequency"] = 1.0 if frequency is None else frequency
+        order = np.lexsort(
+            [part["s_at_entry"], -part["selection_frequency"], -part["weight"].abs()]
+        )
+        part = part.iloc[order]
+        if len(coef) > 1:
+            part.insert(0, "class", str(fitted.classes[k]))
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def entries(path: SolutionPath) -> np.ndarray:
+    """Return for each feature the s at which it enters the path, NaN where it never does."""
+    knots = path.knots
+    rows, columns = knots.coefs.nonzero()
+    first = np.full(path.n_features_in_, len(knots.s))
+    np.minimum.at(first, columns, rows)
+    found = np.full(path.n_features_in_, np.nan)
+    used = first < len(knots.s)
+    found[used] = knots.s[np.maximum(first[used] - 1, 0)]  # it leaves zero at the knot before
+    return found
+
+
+def prediction_table(held: Held, classes: np.ndarray) -> pd.DataFrame:
+    """Return names, labels, predictions and decision values of rows that were held out."""
+    table = pd.DataFrame({"id": held.ids, "label": classes[held.y]})
+    table["predicted"] = classes[predicted(held.scores)]
+    table = table.assign(**score_columns(held.scores, classes))
+    if held.folds is not None:
+        table["fold"] = held.folds
+    return table
+
+
+def score_columns(scores: np.ndarray, classes: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the columns of decision values: one for two classes, otherwise one for each."""
+    if scores.ndim == 1:
+        return {"decision_value": scores}
+    return {f"decision_value_{x}": column for x, column in zip(classes, scores.T, strict=True)}
+
+
+def summary(fitted: Fitted) -> dict[str, Any]:
+    """Return the results as values that JSON can hold."""
+    learned, model = fitted.learned, fitted.learned.model
+    certificate = model.certificate_
+    value, error = fitted.selection_error
+    labels = fitted.classes.tolist()
+    found: dict[str, Any] = {
+        "model": fitted.options.model,
+        "estimator": type(model).__name__,
+        "data": str(fitted.table.source),
+        "target": fitted.table.target_name,
+        "rows": len(fitted.table.ids),
+        "features": len(learned.preparation.get_feature_names_out()),
+        "classes": labels,
+        "class_counts": np.bincount(fitted.oof.y, minlength=len(labels)).tolist(),
+        "positive": labels[1] if len(labels) == 2 else None,
+        "error": {**estimate_values(fitted.errors[0]), "judged_by": fitted.judged_by},
+        "selection_error": {
+            "measure": MEASURES[fitted.options.scoring],
+            "value": value,
+            "standard_error": error,
+            "rule": fitted.options.rule,
+        },
+        "choice": {name: np.asarray(value).tolist() for name, value in learned.choice.items()},
+        "certificate": {
+            "status": str(certificate.status),
+            "primal": certificate.primal,
+            "dual": certificate.dual,
+            "gap": certificate.gap,
+            "tol": certificate.tol,
+        },
+        "converged": fitted.converged,
+        "seconds": fitted.seconds,
+        "notes": fitted.notes,
+        "problems": fitted.problems,
+        "versions": versions(),
+    }
+    if len(fitted.errors) > 1:
+        found["plain_error"] = estimate_values(fitted.errors[1])
+    if hasattr(model, "coef_"):
+        table = feature_table(fitted)
+        found["n_chosen"] = n_chosen(fitted)
+        found["intercept"] = model.intercept_.tolist()
+        found["chosen_features"] = _records(table[table["weight"] != 0])
+    else:
+        found["n_support_vectors"] = len(model.support_)
+    return found
+
+
+def n_chosen(fitted: Fitted) -> int:
+    """The number of features that the model uses, for at least one class."""
+    return int(np.count_nonzero(fitted.learned.model.coef_.any(axis=0)))
+
+
+def versions() -> dict[str, str]:
+    """Of the package and of what its numbers depend on."""
+    import scipy
+    import sklearn
+
+    from anynorm import __version__
+
+    return {
+        "anynorm": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
+
+
+def estimate_values(estimate: Estimate) -> dict[str, Any]:
+    """Return an error as values that JSON can hold."""
+    return {
+        "measure": estimate.measure,
+        "value": estimate.value,
+        "standard_error": estimate.standard_error,
+        "interval_95": [estimate.low, estimate.high],
+        "rows": estimate.n_rows,
+    }
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows as dicts, missing values as None."""
+    return table.astype(object).where(table.notna(), None).to_dict("records")

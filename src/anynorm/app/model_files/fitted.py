@@ -1,0 +1,161 @@
+"""What a fitted state must be like, so that predictions with it can go wrong in no worse way.
+
+A file that was changed on purpose can have right digests and wrong numbers.  Compiled code trusts
+shapes and indices; these checks make sure that it can.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from anynorm.problem.path_record import PathRecord
+
+State = dict[str, Any]
+
+KERNEL_PARAMETERS: dict[str, tuple[str, ...]] = {
+    "linear": (),
+    "rbf": ("gamma", "origin"),
+    "poly": ("gamma", "degree", "coef0"),
+    "precomputed": (),
+}
+"""What the kernels that a file may name depend on."""
+
+
+def require(condition: bool, what: str) -> None:
+    """Raise a ValueError that says what is damaged."""
+    if not condition:
+        raise ValueError(f"{what} is damaged")
+
+
+def is_matrix(value: Any, shape: tuple[int | None, ...]) -> bool:
+    """Whether a value is an array of real numbers of that shape, None being any length."""
+    if not isinstance(value, np.ndarray) and not (sp.issparse(value) and len(shape) == 2):
+        return False
+    same = len(value.shape) == len(shape) and all(
+        wanted in (None, length) for wanted, length in zip(shape, value.shape, strict=True)
+    )
+    return same and value.dtype.kind in "fiu"
+
+
+def check_linear_classifier(state: State) -> None:
+    """Check ``coef_``, ``intercept_`` and ``classes_`` of a linear classifier."""
+    if "coef_" not in state:
+        return
+    p = _n_features(state)
+    rows = _check_classes(state)
+    require(is_matrix(state["coef_"], (rows, p)), "coef_")
+    require(is_matrix(state.get("intercept_"), (rows,)), "intercept_")
+    check_duals(state)
+
+
+def check_kernel_classifier(state: State) -> None:
+    """Check the support vectors and what multiplies them."""
+    if "dual_coef_" not in state:
+        return
+    rows = _check_classes(state)
+    require(is_matrix(state["dual_coef_"], (rows, None)), "dual_coef_")
+    n_support = state["dual_coef_"].shape[1]
+    require(is_matrix(state.get("intercept_"), (rows,)), "intercept_")
+    require(is_matrix(state.get("support_"), (n_support,)), "support_")
+    require(state["support_"].dtype.kind == "i", "support_")
+    if state["_kernel"]["name"] == "precomputed":
+        require(bool(np.all(state["support_"] >= 0)), "support_")
+        require(bool(np.all(state["support_"] < _n_features(state))), "support_")
+    else:
+        shape = (n_support, _n_features(state))
+        require(is_matrix(state.get("support_vectors_"), shape), "support_vectors_")
+    check_duals(state)
+
+
+def check_kernel(kernel: Any, n_features: int) -> None:
+    """Check the name and the parameters of a kernel."""
+    require(isinstance(kernel, dict) and set(kernel) == {"name", "parameters", "dtype"}, "a kernel")
+    name, parameters = kernel["name"], kernel["parameters"]
+    require(isinstance(name, str) and name in KERNEL_PARAMETERS, "a kernel's name")
+    require(isinstance(parameters, dict), "a kernel's parameters")
+    require(set(parameters) == set(KERNEL_PARAMETERS[name]), "a kernel's parameters")
+    for key, value in parameters.items():
+        if key == "origin":
+            require(value is None or is_matrix(value, (n_features,)), "a kernel's origin")
+        else:
+            real = isinstance(value, int | float | np.integer | np.floating)
+            require(real and np.isfinite(value), f"a kernel's {key}")
+    require(kernel["dtype"] in (np.dtype(np.float32), np.dtype(np.float64)), "a kernel's dtype")
+
+
+def check_lasso(state: State) -> None:
+    """Check the coefficients of a regression."""
+    if "coef_" in state:
+        require(is_matrix(state["coef_"], (_n_features(state),)), "coef_")
+        require(isinstance(state.get("intercept_"), float | np.floating), "intercept_")
+
+
+def check_reweighted(state: State) -> None:
+    """Check the weights of the features."""
+    if "coef_" in state:
+        require(is_matrix(state.get("weights_"), (_n_features(state),)), "weights_")
+        require(hasattr(state.get("estimator_"), "predict"), "estimator_")
+
+
+def check_dictionary(state: State) -> None:
+    """Check the rows at which basis functions sit."""
+    if "components_" in state:
+        count = state.get("n_components_")
+        require(type(count) is int and count >= 1, "n_components_")
+        require(is_matrix(state["components_"], (count, _n_features(state))), "components_")
+        require(is_matrix(state.get("component_indices_"), (count,)), "component_indices_")
+
+
+def check_duals(state: State) -> None:
+    """Check the dual variables that a warm start begins with."""
+    duals = state.get("_duals")
+    if duals is not None:
+        require(isinstance(duals, list) and len(duals) > 0, "_duals")
+        require(all(is_matrix(a, (None,)) and a.dtype == np.float64 for a in duals), "_duals")
+        require(len({len(a) for a in duals}) == 1, "_duals")
+
+
+def check_record(record: Any, p: Any) -> None:
+    """Check the knots of a path."""
+    require(isinstance(record, PathRecord) and type(p) is int and p >= 1, "a path")
+    require(is_matrix(record.s, (None,)) and len(record.s) > 0, "a path's s")
+    n = len(record.s)
+    for name in ("s", "penalties", "intercepts", "losses", "gaps"):
+        values = getattr(record, name)
+        require(is_matrix(values, (n,)) and values.dtype == np.float64, f"a path's {name}")
+    require(bool(np.all(np.diff(record.s) >= 0)), "a path's s")
+    joint = record.joint
+    require(isinstance(joint, np.ndarray) and joint.shape == (n,), "a path's joint")
+    require(joint.dtype == np.bool_ and bool(joint.any()), "a path's joint")
+    for values, places, ends in (
+        (record.data, record.indices, record.indptr),
+        (record.dual_values, record.dual_rows, record.dual_indptr),
+    ):
+        require(is_matrix(values, (None,)) and values.dtype == np.float64, "a path's values")
+        require(is_matrix(places, (len(values),)) and places.dtype.kind == "i", "a path's places")
+        require(is_matrix(ends, (n + 1,)) and ends.dtype.kind == "i", "a path's rows")
+        require(ends[0] == 0 and ends[-1] == len(values), "a path's rows")
+        require(bool(np.all(np.diff(ends) >= 0)), "a path's rows")
+        require(bool(np.all(places >= 0)), "a path's places")
+    require(bool(np.all(record.indices < p)), "a path's places")
+    require(isinstance(record.stopped, str) and type(record.n_pivots) is int, "a path's end")
+
+
+def _n_features(state: State) -> int:
+    p = state.get("n_features_in_")
+    require(type(p) is int and p >= 1, "n_features_in_")
+    names = state.get("feature_names_in_")
+    require(names is None or np.shape(names) == (p,), "feature_names_in_")
+    return p  # type: ignore[return-value]
+
+
+def _check_classes(state: State) -> int:
+    """The number of binary problems of the classes."""
+    classes = state.get("classes_")
+    require(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_")
+    n = len(classes)  # type: ignore[arg-type]
+    require(n >= 1, "classes_")
+    return 1 if n <= 2 else n

@@ -1,0 +1,153 @@
+"""One HTML file: the template, the style, the scripts and the data, put together.
+
+The file asks nothing of the network: its content security policy allows its own script and style,
+by their hashes, and nothing else, so that markup in a name could not run even if it were not
+escaped.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html as markup
+import json
+import os
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+from anynorm.app.atomic import atomic_file
+from anynorm.app.report.content import ClassView, PathReport, Report
+from anynorm.app.report.packing import packed
+from anynorm.estimators.paths.solution_path import SolutionPath
+
+_SCRIPTS = (
+    "core.js", "model.js", "charts.js", "table.js", "evaluation.js", "explorer.js", "pages.js",
+)  # fmt: skip
+
+
+def html(content: Report) -> str:
+    """Return the report as one self-contained page.
+
+    Parameters
+    ----------
+    content : PathReport, WalkReport, BudgetReport or GenericReport
+        What to show.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Examples
+    --------
+    >>> from anynorm import sparse_svm_path
+    >>> from anynorm.app.report import ClassView, PathReport, html
+    >>> path = sparse_svm_path([[-1.0], [1.0]], [0, 1])
+    >>> page = html(PathReport(title="A <b>bold</b> title", classes=[ClassView("1", path)]))
+    >>> "<title>A &lt;b&gt;bold&lt;/b&gt; title</title>" in page
+    True
+    """
+    return _page(content, embedded=False)
+
+
+def write_report(content: Report, path: str | os.PathLike[str]) -> None:
+    """Write the report to a file, whole or not at all.
+
+    Parameters
+    ----------
+    content : PathReport, WalkReport, BudgetReport or GenericReport
+        What to show.
+    path : str or path-like
+        The file, which is replaced where there is one.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from anynorm import sparse_svm_path
+    >>> from anynorm.app.report import ClassView, PathReport, write_report
+    >>> solutions = sparse_svm_path([[-1.0], [1.0]], [0, 1])
+    >>> content = PathReport(title="Two rows", classes=[ClassView("1", solutions)])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "report.html")
+    ...     write_report(content, file)
+    ...     os.path.getsize(file) < 200_000
+    True
+    """
+    page = html(content).encode("utf-8", "replace")
+    with atomic_file(path) as file:
+        file.write(page)
+
+
+def path_html(path: SolutionPath) -> str:
+    """Return a path as a notebook shows it: the same page, in a frame of its own.
+
+    Parameters
+    ----------
+    path : SolutionPath
+        The path.
+
+    Returns
+    -------
+    str
+        An ``iframe`` element.
+
+    Examples
+    --------
+    >>> from anynorm import sparse_svm_path
+    >>> from anynorm.app.report import path_html
+    >>> path_html(sparse_svm_path([[-1.0], [1.0]], [0, 1])).startswith("<iframe")
+    True
+    """
+    classes = [str(label) for label in getattr(path, "classes_", ("rest", "positive"))]
+    content = PathReport(
+        title="Solution path",
+        classes=[ClassView(classes[1], path, other=classes[0])],
+        feature_names=getattr(path, "feature_names_in_", None),
+    )
+    page = markup.escape(_page(content, embedded=True))
+    return (
+        '<iframe title="Solution path" sandbox="allow-scripts allow-downloads allow-modals" '
+        'style="width: 100%; height: 860px; border: 1px solid #8886; border-radius: 8px" '
+        f'srcdoc="{page}"></iframe>'
+    )
+
+
+def _page(content: Report, *, embedded: bool) -> str:
+    style, script = _static("report.css"), _script()
+    # "<" could end the script element, or open a comment in it; in JSON it can stand as an escape
+    data = json.dumps(packed(content), allow_nan=False, separators=(",", ":"))
+    parts = {
+        "TITLE": markup.escape(str(content.title)),
+        "POLICY": (
+            f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
+            "base-uri 'none'; form-action 'none'"
+        ),
+        "MODE": "embedded" if embedded else "page",
+        "STYLE": style,
+        "DATA": data.replace("<", "\\u003c"),
+        "SCRIPT": script,
+    }
+    return _filled(_static("page.html"), parts)
+
+
+def _filled(template: str, parts: Mapping[str, str]) -> str:
+    """The template with its {{NAMES}} replaced, in one pass: what is filled in stays as it is."""
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: parts[match[1]], template)
+
+
+def _digest(text: str) -> str:
+    """A source of a content security policy: this very text."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
+
+
+@cache
+def _script() -> str:
+    parts = "\n".join(_static(name) for name in _SCRIPTS)
+    return f'\n(function () {{\n"use strict";\n{parts}\n}})();\n'
+
+
+@cache
+def _static(name: str) -> str:
+    return files("anynorm.app.report").joinpath("static", name).read_text(encoding="utf-8")

@@ -1,0 +1,300 @@
+"""Frames to matrices of numbers by scikit-learn's transformers, with notes in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from anynorm.app.tables.columns import (
+    Kinds,
+    kinds_of,
+    levels_of,
+    match_columns,
+    missing_counts,
+    numbers_of,
+)
+from anynorm.app.tables.errors import TableError, counted, listed
+from anynorm.app.tables.sparse import SparseFrame
+
+__all__ = ["Preparation", "match_columns"]
+
+Array = NDArray[np.float64]
+
+
+class Preparation(TransformerMixin, BaseEstimator):
+    """Columns of a data frame to a matrix of numbers.
+
+    Numbers and truth values: missing ones become the median (`SimpleImputer`). Categories: a
+    column of zeros and ones for each value (`OneHotEncoder`), one column where there are two;
+    missing is a value like any other, and values that were not there in `fit` count as none of
+    them. Dates and columns without any value are left out. Then every column is brought to mean
+    0 and standard deviation 1 (`StandardScaler`). Sparse features are divided by their standard
+    deviation and not centred.
+
+    Parameters
+    ----------
+    scale : {"standard", "none"}
+        Whether columns are scaled.
+    kinds : dict, optional
+        What each column is: "number", "boolean", or the list of its categories. Found in `fit`
+        where it is not given. The `kinds_` of one preparation make others, fitted to parts of
+        the rows, give the same columns.
+    max_levels : int
+        The most categories that a column of text may have.
+
+    Attributes
+    ----------
+    kinds_ : dict
+        What each column that is used is.
+    feature_names_in_ : ndarray of str
+        The columns that are used.
+    sparse_ : bool
+        Whether it was fitted to a `SparseFrame`.
+    imputer_, encoder_, scaler_ : transformers, or None where they have nothing to do
+    notes_ : list of str
+        What was done, in plain language.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from anynorm.app.tables import Preparation
+    >>> organs = ["lung", "skin", "eye", "eye"]
+    >>> frame = pd.DataFrame({"dose": [1.0, 2.0, None, 3.0], "organ": organs})
+    >>> preparation = Preparation().fit(frame)
+    >>> preparation.get_feature_names_out().tolist()
+    ['dose', 'organ=eye', 'organ=lung', 'organ=skin']
+    >>> for note in preparation.notes_:
+    ...     print(note)
+    Missing numbers became the median of their column: 'dose' (1 row).
+    Categories became columns of zeros and ones: 'organ' (eye, lung, skin).
+    Every column was brought to mean 0 and standard deviation 1.
+    """
+
+    def __init__(
+        self,
+        scale: str = "standard",
+        *,
+        kinds: Mapping[str, str | list[str]] | None = None,
+        max_levels: int = 100,
+    ) -> None:
+        self.scale = scale
+        self.kinds = kinds
+        self.max_levels = max_levels
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find out what the columns are, and their medians and scales.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame or SparseFrame
+        y : ignored
+
+        Returns
+        -------
+        self : Preparation
+        """
+        if self.scale not in ("standard", "none"):
+            raise ValueError(f"scale must be 'standard' or 'none'; got {self.scale!r}.")
+        if len(X) == 0:
+            raise TableError("there are no rows to prepare.")
+        sparse = isinstance(X, SparseFrame)
+        if not sparse:
+            X = _frame(X)
+        notes: list[str] = []
+        if self.kinds is not None:
+            kinds: Kinds = dict(self.kinds)
+        elif sparse:
+            kinds = dict.fromkeys((str(name) for name in X.columns), "number")
+        else:
+            kinds, notes = kinds_of(X, self.max_levels)
+        self.kinds_ = kinds
+        self.sparse_ = sparse
+        self.feature_names_in_ = np.array(list(kinds), dtype=object)
+        self.n_features_in_ = len(kinds)
+        frame, _ = match_columns(X, list(kinds))
+        self.imputer_ = self.encoder_ = self.scaler_ = None
+        matrix = frame.matrix if sparse else self._fit_parts(frame, notes)
+        if self.scale == "standard":
+            self.scaler_ = StandardScaler(with_mean=not sparse).fit(matrix)
+            notes.append(
+                "Every column was divided by its standard deviation (not centred: it is sparse)."
+                if sparse
+                else "Every column was brought to mean 0 and standard deviation 1."
+            )
+        self.notes_ = notes
+        return self
+
+    def _fit_parts(self, frame: pd.DataFrame, notes: list[str]) -> Array:
+        """Fit the imputer and the encoder, and return their columns side by side."""
+        numeric, categorical = self._names()
+        if numeric:
+            values = numbers_of(frame, numeric)
+            # A column may have no value in a part of the rows: it is 0 there.
+            self.imputer_ = SimpleImputer(strategy="median", keep_empty_features=True).fit(values)
+            missing = missing_counts(self.kinds_, values)
+            if missing:
+                each = [f"{name!r} ({counted(k, 'row')})" for name, k in missing.items()]
+                notes.append(
+                    "Missing numbers became the median of their column: "
+                    f"{listed(each, quote=False)}."
+                )
+        if categorical:
+            levels = [np.array(_spread(self.kinds_[name]), dtype=object) for name in categorical]
+            self.encoder_ = OneHotEncoder(
+                categories=levels, handle_unknown="ignore", sparse_output=False
+            ).fit(levels_of(frame, categorical))
+            each = [f"{x!r} ({listed(self.kinds_[x], quote=False)})" for x in categorical]
+            notes.append(
+                f"Categories became columns of zeros and ones: {listed(each, quote=False)}."
+            )
+        return self._side_by_side(frame)
+
+    def transform(self, X: Any) -> Any:
+        """Return the matrix of numbers.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame or SparseFrame
+            With the columns of `fit`, found by name; others are ignored.
+
+        Returns
+        -------
+        matrix : ndarray of float64 (CSR matrix for a SparseFrame)
+        """
+        check_is_fitted(self, "kinds_")
+        frame, _ = match_columns(self._same_storage(X), list(self.kinds_))
+        matrix = frame.matrix if isinstance(frame, SparseFrame) else self._side_by_side(frame)
+        return matrix if self.scaler_ is None else self.scaler_.transform(matrix)
+
+    def _side_by_side(self, frame: pd.DataFrame) -> Array:
+        numeric, categorical = self._names()
+        parts: list[Array] = []
+        if self.imputer_ is not None:
+            parts.append(self.imputer_.transform(numbers_of(frame, numeric)))
+        if self.encoder_ is not None:
+            parts.append(self.encoder_.transform(levels_of(frame, categorical)))
+        return parts[0] if len(parts) == 1 else np.hstack(parts)
+
+    def _same_storage(self, X: Any) -> Any:
+        """Refuse a sparse frame where columns were learnt, and a table where numbers were."""
+        sparse = isinstance(X, SparseFrame)
+        if sparse != self.sparse_:
+            have, want = ("svmlight", "a table") if sparse else ("a table", "svmlight")
+            raise TableError(
+                f"the rows are from {have} but the model learnt from {want}: give the same kind."
+            )
+        return X if sparse else _frame(X)
+
+    def _names(self) -> tuple[list[str], list[str]]:
+        """Return the columns of numbers and those of categories."""
+        numeric = [name for name, kind in self.kinds_.items() if isinstance(kind, str)]
+        return numeric, [x for x, kind in self.kinds_.items() if not isinstance(kind, str)]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the matrix's columns: as they were, or ``column=value``."""
+        check_is_fitted(self, "kinds_")
+        numeric, categorical = self._names()
+        spread = [f"{x}={level}" for x in categorical for level in _spread(self.kinds_[x])]
+        return np.array([*numeric, *spread], dtype=object)
+
+    def news_in(self, X: Any) -> list[str]:
+        """Return notes on new rows: missing numbers, categories that were not there in `fit`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from anynorm.app.tables import Preparation
+        >>> preparation = Preparation().fit(pd.DataFrame({"organ": ["lung", "skin", "eye"]}))
+        >>> preparation.news_in(pd.DataFrame({"organ": ["lung", "brain", "brain"]}))
+        ["'organ' has values that the model does not know, in 2 rows: 'brain'."]
+        """
+        check_is_fitted(self, "kinds_")
+        frame, notes = match_columns(self._same_storage(X), list(self.kinds_))
+        if isinstance(frame, SparseFrame):
+            return notes
+        numeric, categorical = self._names()
+        missing = missing_counts(self.kinds_, numbers_of(frame, numeric)) if numeric else {}
+        if missing:
+            each = [f"{name!r} ({counted(k, 'row')})" for name, k in missing.items()]
+            notes.append(
+                "Missing numbers became the median of the rows that the model learnt from: "
+                f"{listed(each, quote=False)}."
+            )
+        for name, values in zip(categorical, levels_of(frame, categorical).T, strict=True):
+            known = set(self.kinds_[name])
+            new = [value for value in values if value not in known]
+            if new:
+                notes.append(
+                    f"{name!r} has values that the model does not know, in "
+                    f"{counted(len(new), 'row')}: {listed(dict.fromkeys(new))}."
+                )
+        return notes
+
+    def scale_of(self, name: str) -> float:
+        """Return the standard deviation by which a column of the matrix was divided, or 1."""
+        names = list(self.get_feature_names_out())
+        if name not in names:
+            raise ValueError(f"there is no column {name!r}; see get_feature_names_out().")
+        return float(self.scales_[names.index(name)])
+
+    @property
+    def scales_(self) -> Array:
+        """The numbers by which the matrix's columns were divided."""
+        if self.scaler_ is None:
+            return np.ones(len(self.get_feature_names_out()))
+        return np.asarray(self.scaler_.scale_)
+
+    def to_original_units(self, coef: Any, intercept: Any) -> tuple[Array, Any]:
+        """Return weights and bias for unscaled columns, given those for the scaled ones.
+
+        Parameters
+        ----------
+        coef : array of shape (p,) or (K, p)
+        intercept : float or array of shape (K,)
+
+        Returns
+        -------
+        coef, intercept
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from anynorm.app.tables import Preparation
+        >>> frame = pd.DataFrame({"length": [10.0, 20.0, 30.0]})
+        >>> preparation = Preparation().fit(frame)
+        >>> coef, intercept = preparation.to_original_units([2.0], 1.0)
+        >>> scaled = preparation.transform(frame) @ [2.0] + 1.0
+        >>> np.allclose(frame.to_numpy() @ coef + intercept, scaled)
+        True
+        """
+        coef = np.asarray(coef, dtype=np.float64) / self.scales_
+        if self.scaler_ is None or not self.scaler_.with_mean:
+            return coef, intercept
+        return coef, intercept - coef @ self.scaler_.mean_
+
+
+def _spread(levels: Any) -> list[str]:
+    """Return the categories that get a column: all, or the second of two."""
+    return list(levels) if len(levels) != 2 else list(levels[1:])
+
+
+def _frame(X: Any) -> pd.DataFrame:
+    if not isinstance(X, pd.DataFrame):
+        raise TypeError(
+            f"Preparation works on data frames with named columns; got {type(X).__name__}. "
+            "pandas.DataFrame(X, columns=names) makes one."
+        )
+    if not all(isinstance(name, str) for name in X.columns):
+        X = X.set_axis([str(name) for name in X.columns], axis=1)
+    if not X.columns.is_unique:
+        double = X.columns[X.columns.duplicated()][0]
+        raise TableError(f"two columns have the name {double!r}. Give one another name.")
+    return X

@@ -1,0 +1,121 @@
+"""Compiled loops over the columns of a matrix: dots, sums, compact parts, coordinate descent.
+
+A matrix is (indptr, indices, values): the columns of a CSC matrix with unsigned indices, or, where
+`indices` is empty, dense columns one after the other.  All arrays are passed read-only, so that
+each storage type has one compiled version.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anynorm.design.compiled import loop
+
+
+@loop
+def column_dot(indices, values, start, stop, v):
+    """x_j' v."""
+    total = 0.0
+    if indices.size == 0:
+        for k in range(stop - start):
+            total += values[start + k] * v[k]
+    else:
+        for k in range(start, stop):
+            total += values[k] * v[indices[k]]
+    return total
+
+
+@loop
+def add_column(indices, values, start, stop, step, v):
+    """Add step * x_j to v."""
+    if indices.size == 0:
+        for k in range(stop - start):
+            v[k] += step * values[start + k]
+    else:
+        for k in range(start, stop):
+            v[indices[k]] += step * values[k]
+
+
+@loop
+def columns_dot(indptr, indices, values, columns, v, out):
+    """out_k = x_j' v for the k-th of `columns`."""
+    for k in range(columns.size):
+        j = columns[k]
+        out[k] = column_dot(indices, values, indptr[j], indptr[j + 1], v)
+
+
+@loop
+def add_columns(indptr, indices, values, columns, coef, out):
+    """Add sum_k coef_k x_j to out, j being the k-th of `columns`."""
+    for k in range(columns.size):
+        if coef[k] != 0.0:
+            j = columns[k]
+            add_column(indices, values, indptr[j], indptr[j + 1], coef[k], out)
+
+
+@loop
+def columns_squares(indptr, indices, values, out):
+    """out_j = ||x_j||^2 for every column."""
+    for j in range(out.size):
+        total = 0.0
+        for k in range(indptr[j], indptr[j + 1]):
+            total += np.float64(values[k]) * values[k]
+        out[j] = total
+
+
+@loop
+def gather_columns(
+    indptr, indices, values, columns, place, root, out_indptr, out_indices, out_values
+):
+    """Copy root_i x_ij of the chosen columns, row i going to place_i (left out where negative)."""
+    at = 0
+    for k in range(columns.size):
+        out_indptr[k] = at
+        for entry in range(indptr[columns[k]], indptr[columns[k] + 1]):
+            i = indices[entry]
+            # Written in any case and kept or not: a branch would be mispredicted half the time.
+            out_indices[at] = place[i]
+            out_values[at] = root[i] * values[entry]
+            at += place[i] >= 0
+    out_indptr[columns.size] = at
+
+
+@loop
+def clipped_dot(indices, values, start, stop, r, floor):
+    """x_j' max(r, floor)."""
+    total = 0.0
+    if indices.size == 0:
+        for k in range(stop - start):
+            total += values[start + k] * max(r[k], floor)
+    else:
+        for k in range(start, stop):
+            total += values[k] * max(r[indices[k]], floor)
+    return total
+
+
+@loop
+def descend_columns(
+    indptr, indices, values, order, penalty, curvature, unit, floor, coef, r, keep
+):  # fmt: skip
+    """Coordinate steps on 1/2 ||max(r, floor)||^2 + sum penalty |coef|, r = start - A coef.
+
+    `keep` says which coordinates are not at rest at zero.  Returns the largest violation of the
+    optimality conditions that was met, in `unit`s.
+    """
+    largest = 0.0
+    for position in range(order.size):
+        j = order[position]
+        start, stop = indptr[j], indptr[j + 1]
+        g = clipped_dot(indices, values, start, stop, r, floor)
+        old, bend = coef[j], curvature[j]
+        point = bend * old + g
+        excess = abs(point) - penalty[j]
+        new = 0.0
+        if excess > 0.0:
+            new = excess / bend if point > 0 else -excess / bend
+        keep[j] = old != 0.0 or excess > -0.1 * penalty[j]
+        if new != old:
+            coef[j] = new
+            add_column(indices, values, start, stop, old - new, r)
+            largest = max(largest, abs(new - old) * bend / unit[j])
+    return largest

@@ -1,0 +1,157 @@
+"""Compiled loops over the rows of a CSR matrix: dots, sums, and one epoch of dual descent.
+
+Every kernel takes (indptr, indices, values) as `csr_arrays` returns them: read-only views with
+unsigned indices, so that each index type has one compiled version and none of them checks for
+negative positions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anynorm.design import Matrix
+from anynorm.design.compiled import loop
+
+
+def csr_arrays(X: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return indptr as int64, unsigned indices and values: read-only, only indptr a copy."""
+    unsigned = np.uint32 if X.indices.dtype.itemsize == 4 else np.uint64
+    arrays = (X.indptr.astype(np.int64), X.indices.view(unsigned), X.data.view())
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays
+
+
+@loop
+def row_dot(indices, values, start, stop, w):
+    """x_i' w."""
+    total = 0.0
+    for k in range(start, stop):
+        total += values[k] * w[indices[k]]
+    return total
+
+
+@loop
+def add_row(indices, values, start, stop, step, w):
+    """Add step * x_i to w."""
+    for k in range(start, stop):
+        w[indices[k]] += step * values[k]
+
+
+@loop
+def rows_dot(indptr, indices, values, rows, w):
+    """X_J w."""
+    out = np.empty(rows.size)
+    for r in range(rows.size):
+        i = rows[r]
+        out[r] = row_dot(indices, values, indptr[i], indptr[i + 1], w)
+    return out
+
+
+@loop
+def add_rows(indptr, indices, values, rows, beta, out):
+    """Add X_J' beta to out."""
+    for r in range(rows.size):
+        i = rows[r]
+        add_row(indices, values, indptr[i], indptr[i + 1], beta[r], out)
+
+
+@loop
+def add_hessian_product(indptr, indices, values, rows, weights, w, out):
+    """Add X_J' (weights * X_J w) to out in one pass; returns sum(weights * X_J w)."""
+    total = 0.0
+    for r in range(rows.size):
+        start, stop = indptr[rows[r]], indptr[rows[r] + 1]
+        t = weights[r] * row_dot(indices, values, start, stop, w)
+        add_row(indices, values, start, stop, t, out)
+        total += t
+    return total
+
+
+@loop
+def add_weighted_squares(indptr, indices, values, rows, weights, out):
+    """out_j += sum_i weights_i x_ij^2."""
+    for r in range(rows.size):
+        for k in range(indptr[rows[r]], indptr[rows[r] + 1]):
+            out[indices[k]] += weights[r] * np.float64(values[k]) * values[k]
+
+
+@loop
+def add_weighted_gram(indptr, indices, values, rows, weights, out):
+    """Lower triangle of out += X_J' diag(weights) X_J; indices within a row in any order."""
+    for r in range(rows.size):
+        start, stop = indptr[rows[r]], indptr[rows[r] + 1]
+        for k in range(start, stop):
+            t = weights[r] * values[k]
+            for other in range(start, stop):
+                if indices[other] <= indices[k]:
+                    out[indices[k], indices[other]] += t * values[other]
+
+
+@loop
+def add_portions(indptr, indices, values, portion_of, w, out):
+    """out_ik += sum of x_ij w_j over the columns j of portion k."""
+    for i in range(indptr.size - 1):
+        for k in range(indptr[i], indptr[i + 1]):
+            j = indices[k]
+            out[i, portion_of[j]] += values[k] * w[j]
+
+
+@loop
+def add_scaled_row(indices, values, start, stop, step, scale, w):
+    """Add step * scale * x_i to w, entry by entry."""
+    for k in range(start, stop):
+        w[indices[k]] += step * values[k] * scale[indices[k]]
+
+
+@loop
+def gap_share(gradient, dual, lower, upper, shift):
+    """What one example adds to primal - dual, given the gradient of its dual coordinate."""
+    if shift > 0:
+        residual = shift * dual - gradient
+        if residual > 0 or lower < 0:
+            return gradient * gradient / (2 * shift)
+        return dual * gradient - 0.5 * shift * dual * dual
+    if gradient < 0:
+        return (dual - upper) * gradient
+    return (dual - lower) * gradient
+
+
+@loop
+def descend(
+    indptr, indices, values, y, lower, upper, shift, curvature, scale, order,
+    dual, w, bias, thresholds, relaxation, keep, found,
+):  # fmt: skip
+    """Dual coordinate steps over the rows in `order`; w and bias = (value, variance) follow.
+
+    Steps are over-relaxed.  An example at a bound whose gradient points outwards beyond
+    `thresholds` is dropped (`keep` becomes False).  `found` collects (smallest, largest projected
+    gradient, gap).
+    """
+    scaled = scale.size > 0
+    for position in range(order.size):
+        i = order[position]
+        start, stop = indptr[i], indptr[i + 1]
+        a = dual[i]
+        g = y[i] * (row_dot(indices, values, start, stop, w) + bias[0]) - 1.0 + shift[i] * a
+        found[2] += gap_share(g, a, lower[i], upper[i], shift[i])
+        projected = g
+        if a == lower[i]:
+            keep[i] = g <= thresholds[1]
+            projected = min(g, 0.0)
+        elif a == upper[i]:
+            keep[i] = g >= thresholds[0]
+            projected = max(g, 0.0)
+        found[0] = min(found[0], projected)
+        found[1] = max(found[1], projected)
+        if projected == 0.0 or not keep[i]:
+            continue
+        new = min(max(a - relaxation * g / curvature[i], lower[i]), upper[i])
+        if new != a:
+            dual[i] = new
+            step = (new - a) * y[i]
+            bias[0] += bias[1] * step
+            if scaled:
+                add_scaled_row(indices, values, start, stop, step, scale, w)
+            else:
+                add_row(indices, values, start, stop, step, w)

@@ -1,0 +1,1 @@
+"""Paths of solutions as objects: piecewise linear models and their accuracy along the way."""

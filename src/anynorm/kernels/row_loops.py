@@ -1,0 +1,69 @@
+"""Loops over float32 rows of a kernel matrix that are kept in slots."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anynorm.design.compiled import loop
+
+_STRIP = 1024  # scores that stay in the nearest cache while rows pass by
+
+
+@loop
+def small_square(store, slots, index, known, place):
+    """K[index, index] in float64, from rows and from entries that are known."""
+    q = index.size
+    out = np.empty((q, q))
+    for i in range(q):
+        row = store[slots[i]]
+        for j in range(i + 1):
+            if place[i] >= 0 and place[j] >= 0:
+                out[i, j] = known[place[i], place[j]]
+            else:
+                out[i, j] = row[index[j]]
+            out[j, i] = out[i, j]
+    return out
+
+
+@loop
+def add_rows(store, slots, weights, scores):
+    """Scores += sum_k weights_k K[row_k]."""
+    n, q = scores.size, slots.size
+    for start in range(0, n, _STRIP):
+        stop = min(start + _STRIP, n)
+        k = 0
+        while k + 4 <= q:
+            a, b, c, d = (
+                store[slots[k]],
+                store[slots[k + 1]],
+                store[slots[k + 2]],
+                store[slots[k + 3]],
+            )
+            wa, wb, wc, wd = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+            for i in range(start, stop):
+                scores[i] += wa * a[i] + wb * b[i] + wc * c[i] + wd * d[i]
+            k += 4
+        while k < q:
+            a, wa = store[slots[k]], weights[k]
+            for i in range(start, stop):
+                scores[i] += wa * a[i]
+            k += 1
+
+
+@loop
+def compact(store, slots, columns, flat):
+    """Some rows and columns of the store (both ascending) one after the other at its beginning."""
+    width = columns.size
+    for k in range(slots.size):
+        row, start = store[slots[k]], k * width
+        for c in range(width):
+            flat[start + c] = row[columns[c]]
+
+
+@loop
+def take_columns(store, slots, columns, out):
+    """Some columns of rows."""
+    for k in range(slots.size):
+        row = store[slots[k]]
+        for c in range(columns.size):
+            out[k, c] = row[columns[c]]

@@ -1,0 +1,204 @@
+"""Rows of the kernel matrix on demand: what a block solver needs of it, and nothing else.
+
+Few operations are all that touches n-long rows of K: `load` some of them, take the small `square`
+of those rows and columns or other `entries`, and `add` a combination of them to the scores.
+Whoever offers these (on another device, say) can stand in for `KernelRows`.
+
+Rows are float32, made by matrix products many at a time, and kept within a limit of bytes; those
+not used for the longest time make room.  Scores are float64.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anynorm.kernels.gram import Gram
+from anynorm.kernels.row_loops import add_rows, compact, small_square, take_columns
+from anynorm.kernels.row_makers import RowMaker
+
+Index = NDArray[np.intp]
+Array = NDArray[np.float64]
+
+_LEAST_ROWS = 64
+_FEW_POINTS = 300
+_LITTLE_BYTES = 1 << 24
+
+
+class KernelRows:
+    """float32 rows of a kernel matrix, at most `max_bytes` of them, shared by several problems.
+
+    Parameters
+    ----------
+    gram : Gram
+        The kernel and its points.
+    max_bytes : int
+        The memory for rows; a few rows are kept in any case.
+    holders : int
+        How many problems may hold rows at the same time.
+    exact : bool
+        Whether rows are float64; they are float32 otherwise.
+    buffer : ndarray, optional
+        The memory to use instead of new memory, flat and of the rows' type.
+
+    Attributes
+    ----------
+    n : int
+        The number of rows and columns.
+    capacity, block_rows : int
+        How many rows fit, and how many of them one problem may hold.
+    entry_error : float
+        How far entries of the rows may be from those of the kernel.
+    """
+
+    def __init__(
+        self,
+        gram: Gram,
+        max_bytes: int,
+        holders: int = 1,
+        *,
+        exact: bool = False,
+        buffer: NDArray[Any] | None = None,
+    ) -> None:
+        self.gram, self.n, self._holders = gram, gram.n, holders
+        # For few points float64 rows cost next to nothing.
+        exact = exact or self.n <= _FEW_POINTS
+        self._maker, self._max_bytes = RowMaker(gram, exact), int(max_bytes)
+        self.entry_error = self._maker.error
+        row_bytes = self.n * np.dtype(self._maker.dtype).itemsize
+        fits = (int(max_bytes) - self._maker.own_bytes) // max(1, row_bytes)
+        if buffer is not None:
+            fits = len(buffer) // self.n
+        self.capacity = int(min(self.n, max(fits, _LEAST_ROWS * holders)))
+        self.block_rows = max(1, self.capacity // holders)
+        if buffer is None:
+            buffer = np.empty(self.capacity * self.n, self._maker.dtype)
+        self._buffer = buffer
+        self._store = buffer[: self.capacity * self.n].reshape(self.capacity, self.n)
+        self._slot_of = np.full(self.n, -1, np.intp)
+        self._row_in = np.full(self.capacity, -1, np.intp)
+        self._used = np.zeros(self.capacity, np.int64)
+        self._pins = np.zeros(self.capacity, np.int32)
+        self._clock, self._n_filled, self._lock = 0, 0, threading.Lock()
+
+    def in_float64(self) -> KernelRows:
+        """The same kernel with float64 rows, for one problem alone."""
+        return KernelRows(self.gram, self._max_bytes, exact=True)
+
+    def can_shrink(self) -> bool:
+        """Whether `shrunk` may be called: rows of one problem alone, and made from points."""
+        return self._holders == 1 and self.gram.name != "precomputed" and not self.are_exact
+
+    def shrunk(self, kept: Index) -> KernelRows:
+        """The kernel of the rows kept (ascending), in the same memory; what was loaded goes along.
+
+        These rows here are forgotten.  The shrunk ones must not be used once others are loaded.
+        """
+        own = np.full(self.n, -1, np.intp)
+        own[kept] = np.arange(len(kept))
+        slots = np.flatnonzero(own[self._row_in[: self._n_filled]] >= 0)
+        names = own[self._row_in[slots]]
+        part = KernelRows(self.gram.part(kept), 0, exact=self.are_exact, buffer=self._buffer)
+        compact(self._store, slots, kept, self._buffer)
+        part._row_in[: len(slots)], part._slot_of[names] = names, np.arange(len(slots))
+        part._n_filled = len(slots)
+        self._slot_of[:], self._row_in[:], self._n_filled = -1, -1, 0
+        return part
+
+    @property
+    def are_exact(self) -> bool:
+        """Whether the rows are float64."""
+        return bool(self._store.dtype == np.float64)
+
+    def load(self, index: Index) -> Index:
+        """Return the slots of these rows, which stay theirs until `release`."""
+        with self._lock:
+            self._clock += 1
+            missing = np.unique(index[self._slot_of[index] < 0])
+            held = np.unique(self._slot_of[index])
+            held = held[held >= 0]
+            self._used[held] = self._clock
+            self._pins[held] += 1
+            if len(missing):
+                self._place(missing)
+            return self._slot_of[index]
+
+    def release(self, slots: Index) -> None:
+        """Let go of loaded rows."""
+        with self._lock:
+            self._pins[np.unique(slots)] -= 1
+
+    def _place(self, missing: Index) -> None:
+        slots = self._free_slots(len(missing))
+        if len(slots) < len(missing):
+            raise MemoryError(
+                "too few kernel rows fit into the cache for the problems solved at once; raise "
+                "cache_size or lower n_jobs"
+            )
+        gone = self._row_in[slots]
+        self._slot_of[gone[gone >= 0]] = -1
+        self._maker.make(missing, self._store, slots)
+        self._row_in[slots], self._slot_of[missing] = missing, slots
+        self._used[slots] = self._clock
+        self._pins[slots] = 1
+
+    def _free_slots(self, count: int) -> Index:
+        """Slots that were never used, and then those that nobody holds, the oldest first."""
+        fresh = np.arange(self._n_filled, min(self._n_filled + count, self.capacity))
+        self._n_filled += len(fresh)
+        if len(fresh) == count:
+            return fresh
+        idle = np.flatnonzero(self._pins[: self._n_filled - len(fresh)] == 0)
+        oldest = np.argsort(self._used[idle], kind="stable")[: count - len(fresh)]
+        return np.concatenate([fresh, idle[oldest]])
+
+    def square(self, slots: Index, index: Index, known: Array, place: Index) -> Array:
+        """Return K[index, index] of loaded rows, in float64.
+
+        ``known[place[i], place[j]]`` are entries known from before; a place of -1 has none.
+        """
+        square: Array = small_square(self._store, slots, index, known, place)
+        return square
+
+    def add(self, scores: Array, slots: Index, weights: Array) -> None:
+        """Add the combination of loaded rows to the scores."""
+        add_rows(self._store, slots, weights, scores)
+
+    def add_any(self, scores: Array, index: Index, weights: Array) -> None:
+        """Add the combination of any rows, loaded part after part, to the scores."""
+        for start in range(0, len(index), self.block_rows):
+            part = slice(start, start + self.block_rows)
+            slots = self.load(index[part])
+            try:
+                self.add(scores, slots, weights[part])
+            finally:
+                self.release(slots)
+
+    def entries(self, index: Index, columns: Index, kind: Any) -> NDArray[Any]:
+        """Return ``K[index, columns]`` as an array of a kind, from the rows `index`.
+
+        Entries asked for in float64 come from the kernel itself.
+        """
+        if kind == np.float64 and not self.are_exact:
+            return self.gram.block(index, columns)
+        out = np.empty((len(index), len(columns)), kind)
+        for start in range(0, len(index), self.block_rows):
+            part = slice(start, start + self.block_rows)
+            slots = self.load(index[part])
+            try:
+                take_columns(self._store, slots, columns, out[part])
+            finally:
+                self.release(slots)
+        return out
+
+    def room_for(self, n_bytes: int) -> bool:
+        """Whether so much memory on top of the rows is little, or within a tenth of the limit."""
+        filled = self._n_filled * self._store.itemsize * self.n
+        return n_bytes <= max(1.1 * self._max_bytes - filled, _LITTLE_BYTES)
+
+    def exact_scores(self, beta: Array, rows: Index | slice = slice(None)) -> Array:
+        """Return ``(K @ beta)[rows]`` in float64, from the kernel itself."""
+        return self.gram.matvec(beta, rows, compiled=True)

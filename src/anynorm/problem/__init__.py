@@ -1,0 +1,5 @@
+"""What is to be solved, how good an answer is, and what a solver hands back."""
+
+from anynorm.problem.svm import Problem
+
+__all__ = ["Problem"]

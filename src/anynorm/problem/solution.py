@@ -1,0 +1,88 @@
+"""What a solver hands back: coefficients, dual variables, a status and a certificate."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from anynorm.problem.certificate import Certificate
+
+
+class Status(enum.StrEnum):
+    """How a fit ended; the order of definition is the order of severity.
+
+    Examples
+    --------
+    >>> from anynorm.problem.solution import Status
+    >>> Status.OPTIMAL
+    <Status.OPTIMAL: 'optimal'>
+    >>> Status("time_limit") is Status.TIME_LIMIT
+    True
+    """
+
+    OPTIMAL = "optimal"
+    MAX_ITER = "max_iter"
+    TIME_LIMIT = "time_limit"
+    UNCERTIFIED = "uncertified"
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """Return the most severe of some statuses (`Status.OPTIMAL` for none).
+
+    Examples
+    --------
+    >>> from anynorm.problem.solution import Status, worst
+    >>> worst([Status.OPTIMAL, Status.TIME_LIMIT, Status.MAX_ITER])
+    <Status.TIME_LIMIT: 'time_limit'>
+    """
+    severity = list(Status)
+    return max(statuses, key=severity.index, default=Status.OPTIMAL)
+
+
+class Progress(NamedTuple):
+    """One report of a running solver."""
+
+    iteration: int
+    primal: float
+    dual: float
+    gap: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A solved problem.
+
+    Attributes
+    ----------
+    dual : ndarray of shape (n,)
+        The dual variables ``a`` (not ``y * a``).
+    certificate : Certificate
+        Primal value, dual value and relative gap, computed apart from the solver.
+    n_iter : int
+        Iterations used.
+    coef : ndarray of shape (p,), optional
+        The coefficients of a problem on features.
+    intercept : float
+        The bias, 0 where the problem has none.
+    x : ndarray, optional
+        The point found, for the problems on the simplex.
+    """
+
+    dual: NDArray[np.float64]
+    certificate: Certificate
+    n_iter: int
+    coef: NDArray[np.float64] | None = None
+    intercept: float = 0.0
+    x: NDArray[np.float64] | None = None
+
+    @property
+    def status(self) -> Status:
+        """The certificate's status."""
+        return self.certificate.status

@@ -1,0 +1,256 @@
+"""The problem to be solved, and its primal and dual objectives.
+
+    minimise over f, b    R(f) + g(1 - y (f + b))
+
+with R the squared 2-norm of a linear or kernel function or the 1-norm of coefficients, and g
+a loss of `anynorm.losses`.  With beta = y * a the dual is
+
+    maximise over a       sum(a) - R*(beta) - g*(a),       sum(beta) = 0 where b is free,
+
+    R           R*(beta)
+    1/2 ||w||^2             1/2 ||X'beta||^2        (1/2 beta'K beta for a kernel)
+    1/2 sum (w_j/v_j)^2     1/2 sum (v_j X_j'beta)^2
+    sum u_j |w_j|           0 where |X_j'beta| <= u_j for all j, else infinite
+
+A regularised bias is a constant feature of value s: its part of R is 1/2 (b/s)^2 or |b/s|.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anynorm.design import matvec, rmatvec
+from anynorm.losses import Loss
+from anynorm.norms.base import Weighted
+
+if TYPE_CHECKING:
+    from anynorm.kernels.gram import Gram
+
+Array = NDArray[np.float64]
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One binary problem of the grid; shapes are checked, values are trusted.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n,)
+        Labels, -1.0 or +1.0.
+    C : float
+        Weight of the loss.
+    loss : Loss
+        See `anynorm.losses`.
+    X : dense array, CSR or CSC, optional
+        Features; exactly one of X and gram is given.
+    gram : Gram, optional
+        Kernel; the coefficients are then the dual variables a, with f = K (y * a).
+    regulariser : {"l2", "l1"}
+        "l1" needs X.
+    sample_weight : ndarray of shape (n,), optional
+        A row of weight 2 counts as two rows, one of weight 0 as none.
+    intercept : "free", None or float
+        A bias that is not regularised, no bias, or the value s of a regularised constant feature.
+    feature_scale : ndarray of shape (p,), optional
+        v in R = 1/2 sum (w_j/v_j)^2 ("l2" on features only); v_j = 0 forces w_j = 0.
+    penalty_weights : ndarray of shape (p,), optional
+        u in R = sum u_j |w_j| ("l1" only); 0 is never penalised, inf is left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.losses import get_loss
+    >>> from anynorm.problem import Problem
+    >>> X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
+    >>> problem = Problem(y=y, C=1.0, loss=get_loss("hinge"), X=X, intercept=None)
+    >>> problem.objective(np.array([1.0])), problem.dual_objective(np.array([0.5, 0.5]))
+    (0.5, 0.5)
+    """
+
+    y: Array
+    C: float
+    loss: Loss
+    X: Any = None
+    gram: Gram | None = None
+    regulariser: Literal["l2", "l1"] = "l2"
+    sample_weight: Array | None = None
+    intercept: Literal["free"] | float | None = "free"
+    feature_scale: Array | None = None
+    penalty_weights: Array | None = None
+
+    def __post_init__(self) -> None:
+        if (self.X is None) == (self.gram is None):
+            raise ValueError("a problem needs exactly one of X and gram")
+        if self.regulariser not in ("l2", "l1"):
+            raise ValueError(f"regulariser must be 'l2' or 'l1'; got {self.regulariser!r}")
+        if self.regulariser == "l1" and self.X is None:
+            raise ValueError("the 1-norm regulariser needs features X, not a kernel")
+        if self.feature_scale is not None and (self.regulariser != "l2" or self.X is None):
+            raise ValueError("feature_scale goes with the 2-norm regulariser on features only")
+        if self.penalty_weights is not None and self.regulariser != "l1":
+            raise ValueError("penalty_weights go with the 1-norm regulariser only")
+        if isinstance(self.intercept, str) and self.intercept != "free":
+            raise ValueError(f"intercept must be 'free', None or a number; got {self.intercept!r}")
+        self._check_shapes()
+        points = self.X if self.gram is None else self.gram.X
+        object.__setattr__(self, "loss", self.loss.resolve(points))
+
+    def _check_shapes(self) -> None:
+        n = self.n_rows
+        p = None if self.X is None else self.X.shape[1]
+        for name, size in (
+            ("y", n),
+            ("sample_weight", n),
+            ("feature_scale", p),
+            ("penalty_weights", p),
+        ):
+            vector = getattr(self, name)
+            if vector is not None and np.shape(vector) != (size,):
+                raise ValueError(f"{name} must have shape ({size},); got {np.shape(vector)}")
+
+    def part(self, rows: NDArray[np.intp]) -> Problem:
+        """Return the problem with these rows alone.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from anynorm.losses import get_loss
+        >>> from anynorm.problem import Problem
+        >>> X, y = np.array([[1.0], [-1.0], [2.0]]), np.array([1.0, -1.0, 1.0])
+        >>> problem = Problem(y=y, C=1.0, loss=get_loss("hinge"), X=X)
+        >>> problem.part(np.array([1, 2])).X
+        array([[-1.],
+               [ 2.]])
+        """
+        weights = None if self.sample_weight is None else self.sample_weight[rows]
+        points = {"X": self.X[rows]} if self.gram is None else {"gram": self.gram.part(rows)}
+        loss, slack = self.loss, self.loss.slack
+        if isinstance(slack, Weighted):
+            loss = replace(loss, slack=slack.for_rows(rows))
+        return replace(self, y=self.y[rows], loss=loss, sample_weight=weights, **points)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of examples."""
+        rows = self.X.shape[0] if self.gram is None else self.gram.n
+        return int(rows)
+
+    @property
+    def n_coefs(self) -> int:
+        """Length of `coef`: features, or examples for a kernel."""
+        return int(self.X.shape[1]) if self.gram is None else self.gram.n
+
+    @property
+    def free_bias(self) -> bool:
+        """Whether the bias is not regularised."""
+        return isinstance(self.intercept, str)
+
+    @property
+    def bias_feature(self) -> float:
+        """The value of the constant feature of a regularised bias, 0 where there is none."""
+        return 0.0 if self.free_bias or self.intercept is None else float(self.intercept)
+
+    def row_weights(self) -> Array:
+        """Return the weights of the rows: the slack norm's own, times sample_weight."""
+        slack, given = self.loss.slack, self.sample_weight
+        if not isinstance(slack, Weighted):
+            return np.ones(self.n_rows) if given is None else given
+        weights = (slack if given is None else slack.weighted(given)).weights
+        return np.ones(self.n_rows) if weights is None else np.asarray(weights, dtype=np.float64)
+
+    def scores(self, coef: Array) -> Array:
+        """Return f, without the bias: ``X @ coef``, or ``K @ (y * coef)`` for a kernel."""
+        if self.gram is not None:
+            return self.gram.matvec(self.y * coef)
+        return matvec(self.X, coef)
+
+    def loss_at(self, scores: Array, intercept: float = 0.0) -> float:
+        """Return g at given scores and bias."""
+        residuals = 1.0 - self.y * (scores + intercept)
+        return self.loss.value(residuals, self.C, self.sample_weight)
+
+    def regularisation(self, coef: Array, intercept: float = 0.0, *, scores: Array) -> float:
+        """Return R; for a kernel it is taken from the scores of coef."""
+        coef = np.asarray(coef, dtype=np.float64)
+        bias = intercept / self.bias_feature if self.bias_feature else 0.0
+        if self.regulariser == "l1":
+            return _penalty(coef, self.penalty_weights) + abs(bias)
+        if self.gram is not None:
+            return 0.5 * float((self.y * coef) @ scores) + 0.5 * bias**2
+        if self.feature_scale is not None:
+            if np.any(coef[self.feature_scale == 0] != 0):
+                return math.inf
+            coef = np.divide(
+                coef, self.feature_scale, out=np.zeros(len(coef)), where=self.feature_scale != 0
+            )
+        return 0.5 * float(coef @ coef) + 0.5 * bias**2
+
+    def objective(
+        self, coef: Array, intercept: float = 0.0, *, scores: Array | None = None
+    ) -> float:
+        """Return the primal objective P at (coef, intercept)."""
+        if self.intercept is None and intercept != 0:
+            return math.inf
+        scores = self.scores(coef) if scores is None else scores
+        return self.regularisation(coef, intercept, scores=scores) + self.loss_at(scores, intercept)
+
+    def zero_primal(self) -> float:
+        """Return P at zero coefficients and zero bias, the scale of the problem."""
+        return self.loss.value(np.ones(self.n_rows), self.C, self.sample_weight)
+
+    def pull_back(self, a: Array) -> Array:
+        """Return ``X'(y * a)``, scaled by feature_scale, or ``K (y * a)`` for a kernel."""
+        if self.gram is not None:
+            return self.gram.matvec(self.y * a)
+        pulled = rmatvec(self.X, self.y * a)
+        return pulled if self.feature_scale is None else self.feature_scale * pulled
+
+    def curvature(self, a: Array, pulled: Array) -> float:
+        """Return ``2 R*(beta)`` of the 2-norm regulariser (0 for the 1-norm)."""
+        if self.regulariser == "l1":
+            return 0.0
+        square = float((self.y * a) @ pulled) if self.gram is not None else float(pulled @ pulled)
+        bias = self.bias_feature * float(self.y @ a)
+        return square + bias**2
+
+    def pressure(self, a: Array, pulled: Array) -> float:
+        """Return the largest ``|X_j'beta| / u_j``, at most 1 where a is allowed ("l1" only)."""
+        if self.regulariser == "l2":
+            return 0.0
+        size = np.abs(pulled)
+        if self.penalty_weights is not None:
+            u = self.penalty_weights
+            never = np.flatnonzero(u == 0)
+            broken = np.zeros(len(u))
+            broken[never[size[never] > _ROUNDING * self._column_sizes(a, never)]] = math.inf
+            size = np.divide(size, u, out=broken, where=u > 0)
+        return max(float(size.max(initial=0.0)), abs(self.bias_feature * float(self.y @ a)))
+
+    def _column_sizes(self, a: Array, columns: NDArray[np.intp]) -> Array:
+        """``sum_i |x_ij a_i|``, what the rounding of ``X'(y * a)`` is measured against."""
+        return np.asarray(abs(self.X[:, columns]).T @ np.abs(a), dtype=np.float64)
+
+    def dual_objective(self, a: Array) -> float:
+        """Return the dual objective D at a, minus infinity where a is not allowed."""
+        a = np.asarray(a, dtype=np.float64)
+        if self.free_bias and abs(float(self.y @ a)) > _ROUNDING * float(np.abs(a).sum()):
+            return -math.inf
+        pulled = self.pull_back(a)
+        if self.pressure(a, pulled) > 1 + _ROUNDING:
+            return -math.inf
+        gain = self.loss.dual_gain(a, self.C, self.sample_weight)
+        return gain - 0.5 * self.curvature(a, pulled)
+
+
+def _penalty(coef: Array, weights: Array | None) -> float:
+    if weights is None:
+        return float(np.abs(coef).sum())
+    used = coef != 0
+    return float(np.abs(coef[used]) @ weights[used])

@@ -1,0 +1,1 @@
+"""What solvers of every family share."""

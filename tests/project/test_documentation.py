@@ -1,0 +1,149 @@
+"""Examples in the README, the documentation and the docstrings run and give what they show."""
+
+import doctest
+import importlib
+import pathlib
+import re
+import runpy
+import shlex
+import subprocess
+import types
+
+import pytest
+
+import anynorm
+from benchmarks import report
+
+ROOT = pathlib.Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+# A block with what stands on the line before it, its language and its content.
+_BLOCK = re.compile(r"^([^\n]*)\n```([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_NOT_RUN = re.compile(r"<!-- not run: \S.* -->")
+_SHOWN = {"text"}  # a drawing or a file, nothing to run
+_LINK = re.compile(r"(?:\]\(|src=\"|srcset=\")(?!https?://|mailto:|#)([^)\"#\s]+)")
+# By their files: the folders of solvers need not be regular packages.
+SOURCE = pathlib.Path(anynorm.__file__).parent
+MODULES = sorted(
+    ".".join(["anynorm", *file.relative_to(SOURCE).with_suffix("").parts])
+    for file in SOURCE.rglob("*.py")
+    if file.name not in ("__init__.py", "__main__.py")
+)
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+def blocks(page):
+    """The code blocks of a page: language, content, and whether it says why it is not run."""
+    for before, language, content in _BLOCK.findall("\n" + page.read_text()):
+        if not language.startswith("{"):  # a directive of the documentation
+            yield language, content, bool(_NOT_RUN.fullmatch(before.strip()))
+
+
+def python_of(page):
+    return "\n".join(content for language, content, _ in blocks(page) if language == "python")
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if python_of(page)], ids=lambda page: page.name
+)
+def test_examples_of_the_pages(page):
+    test = doctest.DocTestParser().get_doctest(python_of(page), {}, page.name, str(page), 0)
+    result = doctest.DocTestRunner(optionflags=FLAGS).run(test)
+    assert result.failed == 0
+
+
+def commands(page):
+    """The shell commands of a page, each with the output that stands below it."""
+    for language, content, excused in blocks(page):
+        if language == "console" and not excused:
+            for part in re.split(r"^\$ ", content, flags=re.MULTILINE)[1:]:
+                command, _, output = part.partition("\n")
+                while command.endswith("\\"):
+                    more, _, output = output.partition("\n")
+                    command = command[:-1] + more
+                yield command, output
+
+
+def run_command(command):
+    """What a command prints: ours in this process, others by the shell."""
+    if not command.startswith("anynorm "):
+        return subprocess.run(
+            command, shell=True, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        ).stdout.decode()
+    from typer.testing import CliRunner
+
+    from anynorm.app.cli.app import app
+
+    return CliRunner().invoke(app, shlex.split(command)[1:]).output
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(commands(page))], ids=lambda page: page.name
+)
+def test_shell_commands_of_the_pages(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("NO_COLOR", "1")
+    for command, wanted in commands(page):
+        found = run_command(command)
+        assert doctest.OutputChecker().check_output(wanted, found, FLAGS), f"{command}\n{found}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_is_run_or_says_why_it_is_not(page):
+    for language, content, excused in blocks(page):
+        if language == "python":
+            assert content.startswith(">>> "), f"would not be run:\n{content}"
+        elif language == "console":
+            assert content.startswith("$ "), f"would not be run:\n{content}"
+        else:
+            assert language in _SHOWN or excused, f"not run, without a reason:\n{content}"
+
+
+@pytest.mark.parametrize("name", ["anynorm", *MODULES])
+def test_examples_of_the_docstrings(name):
+    result = doctest.testmod(importlib.import_module(name), optionflags=FLAGS)
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("page", report.PAGES, ids=lambda page: page.name)
+def test_benchmark_tables_are_those_of_the_recorded_results(page):
+    assert "<!-- benchmark: " in page.read_text()
+    assert report.filled(page) == page.read_text()
+
+
+def test_the_summary_has_every_goal_against_a_peer_and_names_the_missed_ones():
+    paths = [report.harness.RESULTS / f"{name}.json" for name in report.NAMES]
+    text = report.summary(paths)
+    rows = [row for path in paths for row in report.recorded(path) if row.bound is not None]
+    for row in rows:
+        assert row.work in text or (row.sense == "<=" and row.met)
+    verdicts = re.findall(r"\| (yes|NO ) \|", text)
+    assert verdicts.count("NO ") == sum(row.sense == ">=" and not row.met for row in rows)
+
+
+@pytest.mark.parametrize("page", PAGES[:2], ids=lambda page: page.name)
+def test_links_of_the_pages_outside_the_documentation_lead_somewhere(page):
+    targets = _LINK.findall(page.read_text())
+    assert targets
+    for target in targets:
+        assert (ROOT / target).exists(), target
+
+
+def test_the_api_reference_has_every_public_name():
+    listed = set(re.findall(r"^   (\S+)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE))
+    public = {name: getattr(anynorm, name) for name in anynorm.__all__ if name[0] != "_"}
+    modules = {name for name, member in public.items() if isinstance(member, types.ModuleType)}
+    wanted = set(public) - modules
+    for name in modules:
+        wanted |= set(getattr(getattr(anynorm, name), "__all__", []))
+    assert wanted - listed == set()
+
+
+def test_the_grid_of_models_is_drawn_and_its_cells_exist():
+    grid = runpy.run_path(str(ROOT / "docs" / "grid.py"))
+    assert grid["FILE"].read_text() == grid["drawing"](), "run python docs/grid.py"
+    names = {**{name: getattr(anynorm, name) for name in anynorm.__all__}, "B": 3}
+    names["N"] = anynorm.norms.Lp(3)
+    for call, page in grid["cells"]():
+        assert eval(call, {}, names).get_params()
+        assert (ROOT / "docs" / f"{page}.md").exists()
