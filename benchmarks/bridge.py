@@ -194,17 +194,17 @@ def screening(
     from anynorm.kernels.rows import KernelRows
     from anynorm.losses import get_loss
     from anynorm.problem import Problem
-    from anynorm.solvers.kernel.box import solve_box
+    from anynorm.solvers.kernel import METHODS, solve_kernel
+    from anynorm.solvers.kernel.box_duals import solve_screened
 
     X, y = generators.two_sides(n, p, apart=apart, curved=kernel == "rbf")
     gram = make_gram(X, kernel, **({"gamma": gamma} if kernel == "rbf" else {}))
     problem = Problem(y=y, C=C, loss=get_loss("squared_hinge"), gram=gram)
 
     def work() -> Any:
-        return solve_box(
-            problem, KernelRows(gram, 500 << 20), tol=SCREENING_GAP, max_iter=10**8, deadline=None,
-            start=None, progress=None, screening=on,
-        )  # fmt: skip
+        methods = [method for method in METHODS if on or method.solve is not solve_screened]
+        rows = KernelRows(gram, 500 << 20)
+        return solve_kernel(problem, rows=rows, tol=SCREENING_GAP, methods=methods)
 
     timing, found = harness.timed(work, repeats=repeats)
     share = np.count_nonzero(found.dual) / n

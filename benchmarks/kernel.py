@@ -154,7 +154,8 @@ def kernel_problem(X: np.ndarray, y: np.ndarray, task: Task, peer: str) -> Any:
 
 def true_gap(problem: Any, dual: np.ndarray, intercept: float) -> float:
     """The relative gap of duals, with the better of a bias and the optimal one for them."""
-    from anynorm.problem.certificate import certify, optimal_bias, relative_gap
+    from anynorm.losses.bias import optimal_bias
+    from anynorm.problem.certificate import certify, relative_gap
 
     scores = problem.scores(dual)
     certificate = certify(problem, dual, intercept, dual, tol=0.0, scores=scores)

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from anynorm.kernels.gram import Gram
 from anynorm.losses import Loss, get_loss
+from anynorm.losses.bias import optimal_bias
 from anynorm.norms import L2, LInf, TopK
 from anynorm.problem import Problem
-from anynorm.problem.certificate import certify, optimal_bias
+from anynorm.problem.certificate import certify
 from anynorm.problem.solution import Solution, Status
 from anynorm.screening import bias_bounds, safe_ball, screen
 from anynorm.solvers.kernel import solve_kernel

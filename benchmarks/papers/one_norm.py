@@ -20,8 +20,9 @@ import scipy.sparse as sp
 
 from anynorm.estimators.paths.solution_path import SolutionPath
 from anynorm.losses import get_loss
+from anynorm.losses.bias import optimal_bias
 from anynorm.problem import Problem
-from anynorm.problem.certificate import optimal_bias, relative_gap
+from anynorm.problem.certificate import relative_gap
 from anynorm.solvers.one_norm import follow_path
 
 

@@ -82,6 +82,36 @@ def lasso_to_svm(A: Any, b: ArrayLike, radius: float = 1.0) -> LassoAsSVM:
     return LassoAsSVM(A, finite_vector(b, "b", A.shape[0], "row"), positive(radius, "radius"))
 
 
+def lasso_by_svm(
+    A: Array, b: Array, radius: float, start: Array, *, tol: float, deadline: float
+) -> Array:
+    """Return the coefficients of a Lasso by Wolfe's method on the equivalent SVM.
+
+    Parameters
+    ----------
+    A, b, radius : ndarray, ndarray, float
+        A few columns, what they are to come near to, and the largest 1-norm.
+    start : ndarray
+        Coefficients to start from.
+    tol, deadline : float
+        The relative gap to reach, and the `time.monotonic()` value at which to stop.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.reductions import lasso_by_svm
+    >>> A, b = np.diag([2.0, 1.0]), np.array([2.0, 3.0])
+    >>> lasso_by_svm(A, b, 1.0, np.zeros(2), tol=1e-9, deadline=np.inf).round(6)
+    array([0.4, 0.6])
+    """
+    from anynorm.solvers.simplex.min_norm import solve_min_norm
+
+    points = lasso_to_svm(A, b, radius)
+    found = solve_min_norm(points, tol=tol, deadline=deadline, start=points.to_simplex(start))
+    assert found.x is not None
+    return points.to_lasso(found.x)
+
+
 def svm_to_lasso(A: Any, w: ArrayLike | None = None, *, max_updates: int = 10_000) -> SVMAsLasso:
     """Return the Lasso that is equivalent to an SVM: the same optima, and the same values there.
 
@@ -497,7 +527,7 @@ class SoftMargin:
 
     def guess(self, deadline: float = math.inf) -> Array:
         """Return a point of the simplex that is nearly the best one, through the primal problem."""
-        from anynorm.solvers.simplex.squared_slack import squared_slack_duals
+        from anynorm.solvers.linear.squared_slack import squared_slack_duals
 
         duals = squared_slack_duals(self.X, self._sign, self.C, self.offset, deadline)
         total = float(duals.sum())

@@ -50,13 +50,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from anynorm.design import column_norms_squared, matvec, rmatvec, row_norms_squared
-from anynorm.losses.bias import optimal_bias, optimal_bias_interval
-from anynorm.norms import L1, L2, LInf, SquaredL2
+from anynorm.losses.bias import optimal_bias_interval
+from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
-from anynorm.problem.certificate import certify, relative_gap, repair_dual
+from anynorm.problem.certificate import certify, relative_gap
+from anynorm.problem.repair import repair_dual
 from anynorm.problem.solution import Solution, Status
 
 Array = NDArray[np.float64]
@@ -65,7 +65,6 @@ Mask = NDArray[np.bool_]
 __all__ = ["Screening", "screen"]
 
 _ROUNDING = 1e-12
-_SORTED_BIAS = (L1, L2, LInf, SquaredL2)
 
 
 class Ball(NamedTuple):
@@ -168,15 +167,15 @@ def screen(problem: Problem, solution: Solution) -> Screening:
     """
     if problem.regulariser == "l1" and not problem.loss.smooth:
         raise ValueError(
-            "the 1-norm can be screened with the squared_hinge, logistic or squared loss, whose "
-            f"duals have curvature; got {problem.loss.name!r}"
+            "the 1-norm can be screened with a smooth loss (squared_hinge, logistic, squared), "
+            f"whose duals have curvature; got {problem.loss.name!r}"
         )
     coef = np.zeros(problem.n_coefs) if solution.coef is None else solution.coef
     coef = np.asarray(coef, dtype=np.float64)
     scores = problem.scores(coef)
     bias = solution.intercept
     if problem.free_bias:
-        bias = optimal_bias(problem.loss, scores, problem.y, problem.C, problem.sample_weight)
+        bias = problem.best_bias(scores)
     found = certify(problem, coef, bias, solution.dual, tol=0.0, scores=scores)
     if found.status is Status.UNCERTIFIED or not math.isfinite(found.gap):
         return _nothing(problem, found.gap)
@@ -244,8 +243,7 @@ def bias_bounds(problem: Problem, ball: Ball) -> tuple[float, float]:
     """Return an interval that holds every optimal bias; (0, 0) where the bias is no variable."""
     if not problem.free_bias:
         return 0.0, 0.0
-    slack = problem.loss.slack
-    if not math.isfinite(ball.radius) or not (slack is None or isinstance(slack, _SORTED_BIAS)):
+    if not math.isfinite(ball.radius) or not problem.loss.bias_falls:
         return -math.inf, math.inf
     error = ball.reach()
     pieces = problem.y, problem.C, problem.sample_weight
@@ -266,14 +264,12 @@ def screened_rows(problem: Problem, ball: Ball, gap: float) -> Screening:
         least = ahead - error + np.where(y > 0, low, -high)
         most = ahead + error + np.where(y > 0, high, -low)
     values = np.full(n, math.nan)
-    if problem.loss.slack is not None:
-        bound = problem.C * weights
-        if isinstance(problem.loss.slack, L1):
-            values[most < 1.0] = bound[most < 1.0]
-        if not problem.loss.signed:
-            values[least > 1.0] = 0.0
-        elif isinstance(problem.loss.slack, L1):
-            values[least > 1.0] = -bound[least > 1.0]
+    box = problem.dual_set
+    if isinstance(box, Box) and not problem.loss.smooth:
+        values[most < 1.0] = box.upper[most < 1.0]
+        values[least > 1.0] = box.lower[least > 1.0]
+    elif problem.loss.one_sided:
+        values[least > 1.0] = 0.0
     values[weights == 0] = 0.0
     zero = values == 0
     none = np.zeros(0 if problem.gram is not None else problem.n_coefs, dtype=bool)
@@ -289,12 +285,11 @@ def _screened_features(
     """What is certain of the features of a 1-norm problem with a smooth loss."""
     y, loss, C = problem.y, problem.loss, problem.C
     weights = C * problem.row_weights()
-    bend = weights / 4 if loss.slack is None else 2 * weights  # 1/mu
-    residual = 1.0 - y * (scores + bias)
-    if loss.slack is None:
-        pull = weights * expit(residual - 1.0)
-    else:
-        pull = 2 * weights * (residual if loss.signed else np.maximum(residual, 0.0))
+    curve = loss.curve(weights)
+    assert curve is not None
+    assert loss.curvature_bound is not None
+    bend = loss.curvature_bound * weights  # 1/mu
+    pull = curve.dual(1.0 - y * (scores + bias))
     primal = problem.objective(coef, bias, scores=scores)
     gain = loss.dual_gain(dual, C, problem.sample_weight)
     difference = pull - dual

@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from anynorm import ConstrainedLasso, min_norm_point
 from anynorm.design.lasso_design import LassoDesign
 from anynorm.problem.solution import Status
-from anynorm.reductions import lasso_to_svm
+from anynorm.reductions import lasso_by_svm, lasso_to_svm
 from anynorm.solvers.lasso.ball import LassoBall
 
 cp = pytest.importorskip("cvxpy", reason="the reference solutions come from Clarabel")
@@ -142,7 +142,7 @@ def test_wolfes_method_settles_what_exact_steps_do_not(monkeypatch):
     X, y = regression(60, 80)
     monkeypatch.setattr(LassoBall, "_exact_step", lambda self, pulled: False)
     design = LassoDesign(X, None, True)
-    solution = LassoBall(design, design.target(y)[0]).solve(2.0, tol=1e-8)
+    solution = LassoBall(design, design.target(y)[0], lasso_by_svm).solve(2.0, tol=1e-8)
     assert solution.certificate.gap <= 1e-8
 
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from anynorm import SVC
-from anynorm import kernel_sums as sums_module
+from anynorm.kernels import sums as sums_module
 from tests.estimators.plain import noisy_classes
 
 KERNELS = {

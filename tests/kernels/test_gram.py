@@ -8,8 +8,8 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 
-from anynorm import gram as gram_module
-from anynorm import kernel_sums
+from anynorm.kernels import gram as gram_module
+from anynorm.kernels import sums as kernel_sums
 from anynorm.kernels.gram import Gram, make_gram, resolve_gamma
 
 RNG = np.random.default_rng(0)

@@ -10,16 +10,11 @@ from scipy.optimize import minimize_scalar
 
 from anynorm.kernels.gram import Gram
 from anynorm.losses import LOSSES, Loss, get_loss
+from anynorm.losses.bias import optimal_bias, optimal_bias_interval
 from anynorm.norms import K12, L1, L2, LInf, Lp, Mahalanobis, SquaredL2, TopK, TopK2
 from anynorm.problem import Problem
-from anynorm.problem.certificate import (
-    Certificate,
-    certify,
-    optimal_bias,
-    optimal_bias_interval,
-    relative_gap,
-    repair_dual,
-)
+from anynorm.problem.certificate import Certificate, certify, relative_gap
+from anynorm.problem.repair import repair_dual
 from anynorm.problem.solution import Progress, Solution, Status, worst
 from tests.references import solve_linear_program, solve_primal
 from tests.strategies import (

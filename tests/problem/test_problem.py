@@ -10,7 +10,7 @@ from anynorm.kernels.gram import Gram
 from anynorm.losses import Loss, get_loss
 from anynorm.norms import L2, Mahalanobis, TopK
 from anynorm.problem import Problem
-from anynorm.problem.certificate import repair_dual
+from anynorm.problem.repair import repair_dual
 from tests.strategies import grid_problem, vectors
 
 RNG = np.random.default_rng(0)

@@ -163,6 +163,8 @@ def solve_kernels(
     end : float or None
         The deadline.
     """
+    from anynorm.solvers.linear import solve_linear
+
     rows = kernel_rows(estimator, problems[0].gram, len(problems))
     starts = warm_starts(estimator, data)
 
@@ -175,6 +177,7 @@ def solve_kernels(
             rows=rows,
             start=starts[index],
             progress=progress,
+            solve_features=solve_linear,
         )
 
     report = printer(estimator, data)

@@ -284,11 +284,12 @@ class _FittedBall:
 
     def __init__(self, X: Any, y: np.ndarray, weights: np.ndarray | None, centre: bool) -> None:
         from anynorm.design.lasso_design import LassoDesign
+        from anynorm.reductions import lasso_by_svm
         from anynorm.solvers.lasso.ball import LassoBall
 
         self.design = LassoDesign(X, weights, centre)
         self.target, self.mean = self.design.target(y)
-        self.ball = LassoBall(self.design, self.target)
+        self.ball = LassoBall(self.design, self.target, lasso_by_svm)
 
     def model(self, solution: Solution) -> tuple[np.ndarray, float]:
         """The coefficients and the intercept of a solution."""

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from anynorm.norms.dual_sets import AnyBall, DualSet
 from anynorm.norms.parameters import Parameterised
 
 Array = NDArray[np.float64]
@@ -41,6 +42,8 @@ class Norm(Parameterised):
     """
 
     monotone: bool = True
+    bias_falls: bool = False
+    """Whether the best biases fall where a score rises, so that bounds of scores bound them."""
 
     @abstractmethod
     def value(self, xi: ArrayLike) -> float:
@@ -72,6 +75,57 @@ class Norm(Parameterised):
     def resolve(self, X: Any) -> Norm:
         """Return the norm for the rows of X (only norms made from the data change)."""
         return self
+
+    @property
+    def row_weights(self) -> Array | None:
+        """The weights of the rows that the norm has been given, None where all are 1."""
+        return None
+
+    def for_rows(self, kept: NDArray[np.bool_] | NDArray[np.intp]) -> Norm:
+        """Return the norm with the weights of the rows kept only."""
+        return self
+
+    def unweighted(self) -> Norm:
+        """Return the norm of rows that all count once."""
+        return self
+
+    def clipped(self, a: Array, radius: float) -> Array:
+        """Return a without what lies outside the bounds of single entries, if there are any."""
+        return a
+
+    def dual_set(self, C: float, weights: Array, signed: bool) -> DualSet:
+        """Return where the dual variables of ``C N(slack)`` are, for rows with these weights.
+
+        A norm that knows more than that its dual ball is one says so here, and is solved faster.
+        """
+        weighs_one = np.all(weights == 1.0)
+        return AnyBall(signed, self if weighs_one else self.weighted(weights), C)
+
+    def cheapest_above(self, r: Array) -> Array:
+        """Return the xi >= max(r, 0) with the least N(xi)."""
+        lower = np.maximum(r, 0.0)
+        if self.monotone or not lower.any():
+            return lower
+        from anynorm.norms.envelope import smallest_above  # of use to few
+
+        return smallest_above(self, lower)
+
+    def cheapest_dual_above(self, a: Array) -> Array:
+        """Return the e >= a with the least N*(e), for a >= 0."""
+        if self.monotone or not a.any():
+            return a
+        from anynorm.norms.envelope import smallest_dual_above
+
+        return smallest_dual_above(self, a)
+
+    def bias_interval(self, t: Array, y: Array, one_sided: bool) -> tuple[float, float]:
+        """Return the ends of the interval of the b that minimise N of ``y (t - b)``.
+
+        One-sided, N of the cheapest slacks above these; some of them are then above 0 at every b.
+        """
+        from anynorm.norms.bias import minimisers_of
+
+        return minimisers_of(self, t, y, one_sided)
 
 
 def magnitudes_of(v: ArrayLike) -> Array:
@@ -140,6 +194,15 @@ class Weighted(Parameterised):
         """
         w = checked_weights(w)
         return type(self)(**{**self.get_params(), "weights": w if self._w is None else w * self._w})
+
+    @property
+    def row_weights(self) -> Array | None:
+        """The weights of the rows, None where all are 1."""
+        return self._w
+
+    def unweighted(self) -> Self:
+        """Return the norm of rows that all count once."""
+        return type(self)(**{**self.get_params(), "weights": None})
 
     def for_rows(self, kept: NDArray[np.bool_] | NDArray[np.intp]) -> Self:
         """Return the norm with the weights of the rows kept only."""

@@ -8,8 +8,8 @@ and the multipliers a >= 0 are allowed when some e >= a has N*(e) <= C.  A monot
 xi = r_+ and e = a; others need a small optimisation.  Any xi and any e give a rigorous bound,
 so nothing here can make a certificate wrong, only weak.  A Mahalanobis norm leads to a
 quadratic programme with signs, solved by block principal pivoting (Portugal, Judice and
-Vicente 1994); any other norm to a linear programme whose columns are made on demand by the
-norm's maximiser.
+Vicente 1994), which that norm asks for by itself; any other norm to a linear programme whose
+columns are made on demand by the norm's maximiser.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import linprog, nnls
 
-from anynorm.norms import Mahalanobis, Norm
+from anynorm.norms.base import Norm
 
 Array = NDArray[np.float64]
 
@@ -30,14 +30,8 @@ _ACCURACY = 1e-9
 
 
 def smallest_above(norm: Norm, r: Array) -> Array:
-    """Return xi >= max(r, 0) with N(xi) as small as it can be made."""
-    lower = np.maximum(r, 0.0)
-    if norm.monotone or not lower.any():
-        return lower
-    if isinstance(norm, Mahalanobis):
-        M = norm.factor @ norm.factor.T
-        return np.maximum(lower + _nonnegative_minimiser(M, M @ lower), lower)
-    return _column_generation(norm, lower)[0]
+    """Return xi >= r with N(xi) as small as it can be made, for r >= 0."""
+    return _column_generation(norm, r)[0]
 
 
 def smallest_above_with_bias(norm: Norm, r: Array, y: Array) -> tuple[Array, float]:
@@ -48,15 +42,10 @@ def smallest_above_with_bias(norm: Norm, r: Array, y: Array) -> tuple[Array, flo
 
 def smallest_dual_above(norm: Norm, a: Array) -> Array:
     """Return e >= a with N*(e) as small as it can be made, for a >= 0."""
-    if norm.monotone or not a.any():
-        return a
-    if isinstance(norm, Mahalanobis):
-        M = norm.factor @ norm.factor.T
-        return np.maximum(M @ _nonnegative_minimiser(M, -a), a)
     return _cutting_planes(norm, a)
 
 
-def _nonnegative_minimiser(M: Array, q: Array) -> Array:
+def nonnegative_minimiser(M: Array, q: Array) -> Array:
     """Minimise ``1/2 z'Mz + q'z`` over z >= 0 for a positive definite M.
 
     Block principal pivoting: all rows of wrong sign change sides at once while that lowers

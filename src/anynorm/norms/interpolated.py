@@ -23,6 +23,7 @@ from anynorm.norms.base import (
     magnitudes_of,
     over,
 )
+from anynorm.norms.dual_sets import BallBox, BudgetBox
 
 
 class TopK(Weighted, Norm):
@@ -76,6 +77,10 @@ class TopK(Weighted, Norm):
         taken = np.empty(len(w))
         taken[order] = np.clip(self.k - before, 0.0, w[order])
         return taken
+
+    def dual_set(self, C: float, weights: Array, signed: bool) -> BudgetBox:
+        """Return the box ``|a| <= C w`` with the budget k C."""
+        return BudgetBox(signed, C * weights, self.k * C)
 
 
 class TopK2(Weighted, Norm):
@@ -134,6 +139,11 @@ class TopK2(Weighted, Norm):
         total = math.sqrt(self.k) * radius
         return self._signed(projections.onto_ellipsoid_and_simplex(magnitudes, w, radius, total), a)
 
+    def dual_set(self, C: float, weights: Array, signed: bool) -> BallBox:
+        """Return the ball of the 2-norm with the budget sqrt(k) C."""
+        unbounded = np.full(len(weights), np.inf)
+        return BallBox(signed, unbounded, math.sqrt(self.k) * C, weights, C)
+
 
 class K12(Weighted, Norm):
     """Peetre's K(1, 2, sqrt r), between the 2-norm (small r) and the 1-norm (r >= n).
@@ -186,3 +196,7 @@ class K12(Weighted, Norm):
         magnitudes, w = self._rows(a)
         length = math.sqrt(self.r) * radius
         return self._signed(projections.onto_ellipsoid(magnitudes, w, length, radius * w), a)
+
+    def dual_set(self, C: float, weights: Array, signed: bool) -> BallBox:
+        """Return the ball of the 2-norm, of radius sqrt(r) C, within the box ``|a| <= C w``."""
+        return BallBox(signed, C * weights, math.inf, weights, math.sqrt(self.r) * C)

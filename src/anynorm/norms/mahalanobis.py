@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
-from anynorm.norms import projections
+from anynorm.norms import bias, projections
 from anynorm.norms.base import Array, Norm, euclidean
+from anynorm.norms.dual_sets import DualSet, Ellipsoid, PowerBall
+from anynorm.norms.envelope import nonnegative_minimiser
 
 
 class Mahalanobis(Norm):
@@ -82,6 +84,39 @@ class Mahalanobis(Norm):
         turned = basis.T @ self._checked(a)
         nearest = projections.onto_ellipsoid(np.abs(turned), np.maximum(spectrum, 0.0), radius)
         return np.asarray(basis @ np.copysign(nearest, turned))
+
+    def dual_set(self, C: float, weights: Array, signed: bool) -> DualSet:
+        """Return the ellipsoid ``a'M^-1 a <= C^2``; a diagonal M only gives the rows weights."""
+        if np.any(weights != 1.0):
+            self.weighted(weights)  # which says that there is no weighted form
+        M = self.factor @ self.factor.T
+        if self.monotone and not signed:
+            w = np.diagonal(M).copy()
+            return PowerBall(signed, 2.0, C * w, w)
+        return Ellipsoid(signed, M, C)
+
+    def cheapest_above(self, r: Array) -> Array:
+        """Return the xi >= max(r, 0) with the least N(xi): a quadratic programme with signs."""
+        lower = np.maximum(r, 0.0)
+        if self.monotone or not lower.any():
+            return lower
+        M = self.factor @ self.factor.T
+        return np.maximum(lower + nonnegative_minimiser(M, M @ lower), lower)
+
+    def cheapest_dual_above(self, a: Array) -> Array:
+        """Return the e >= a with the least N*(e), for a >= 0."""
+        if self.monotone or not a.any():
+            return a
+        M = self.factor @ self.factor.T
+        return np.maximum(M @ nonnegative_minimiser(M, -a), a)
+
+    def bias_interval(self, t: Array, y: Array, one_sided: bool) -> tuple[float, float]:
+        """Return a weighted mean, or where the slope changes sign; see `Norm.bias_interval`."""
+        if one_sided:
+            return bias.where_slope_changes(self, t, y, one_sided)
+        low, half = float(t.min()), self.factor.T @ y
+        mean = low + float(half @ (self.factor.T @ (y * (t - low)))) / float(half @ half)
+        return mean, mean
 
     def _checked(self, v: ArrayLike) -> Array:
         v = np.asarray(v, dtype=np.float64)

@@ -7,8 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anynorm.norms import projections
+from anynorm.norms import bias, projections
 from anynorm.norms.base import Array, Norm, Weighted, euclidean, is_real, magnitudes_of, over
+from anynorm.norms.dual_sets import BallBox, Box, BudgetBox, DualSet, PowerBall
 
 
 class SquaredL2(Weighted):
@@ -22,6 +23,7 @@ class SquaredL2(Weighted):
     """
 
     monotone = True
+    bias_falls = True
 
     def value(self, xi: ArrayLike) -> float:
         """Return ``sum w xi^2``."""
@@ -33,6 +35,20 @@ class SquaredL2(Weighted):
         magnitudes = magnitudes_of(a)
         return float(magnitudes @ over(magnitudes, self._w)) / 4
 
+    def cheapest_above(self, r: Array) -> Array:
+        """Return max(r, 0)."""
+        return np.maximum(r, 0.0)
+
+    def dual_set(self, C: float, weights: Array, signed: bool) -> Box:
+        """Return ``a >= 0`` or all a, with ``1/2 a^2/(2 C w)`` in the objective."""
+        cost = C * weights
+        shift = np.divide(0.5, cost, out=np.zeros_like(cost), where=cost > 0)
+        return Box.of(np.where(cost > 0, np.inf, 0.0), signed, shift)
+
+    def bias_interval(self, t: Array, y: Array, one_sided: bool) -> tuple[float, float]:
+        """Return the one best bias, a mean of the rows that cost; see `Norm.bias_interval`."""
+        return bias.mean_of_costing(t, y, self._rows(t)[1], one_sided)
+
 
 class L1(Weighted, Norm):
     """The 1-norm, ``sum |xi|``.
@@ -43,6 +59,8 @@ class L1(Weighted, Norm):
     >>> L1().value([1.0, -2.0]), L1().dual_value([1.0, -2.0])
     (3.0, 2.0)
     """
+
+    bias_falls = True
 
     def value(self, xi: ArrayLike) -> float:
         """Return sum w|xi|."""
@@ -66,6 +84,18 @@ class L1(Weighted, Norm):
         bound = radius * self._rows(a)[1]
         return np.clip(np.asarray(a, dtype=np.float64), -bound, bound)
 
+    def clipped(self, a: Array, radius: float) -> Array:
+        """Return the point of N* <= radius nearest to a."""
+        return self.project_dual(a, radius)
+
+    def dual_set(self, C: float, weights: Array, signed: bool) -> Box:
+        """Return the box ``|a| <= C w``."""
+        return Box.of(C * weights, signed)
+
+    def bias_interval(self, t: Array, y: Array, one_sided: bool) -> tuple[float, float]:
+        """Return the interval between two order statistics; see `Norm.bias_interval`."""
+        return bias.order_statistics(t, y, self._rows(t)[1], one_sided)
+
 
 class L2(Weighted, Norm):
     """The 2-norm ``sqrt(sum xi^2)``, not squared; see `SquaredL2` for the squared one.
@@ -76,6 +106,8 @@ class L2(Weighted, Norm):
     >>> L2().value([3.0, 4.0]), L2().dual_value([3.0, 4.0])
     (5.0, 5.0)
     """
+
+    bias_falls = True
 
     def value(self, xi: ArrayLike) -> float:
         """Return sqrt(sum w xi^2)."""
@@ -101,6 +133,14 @@ class L2(Weighted, Norm):
         magnitudes, w = self._rows(a)
         return self._signed(projections.onto_ellipsoid(magnitudes, w, radius), a)
 
+    def dual_set(self, C: float, weights: Array, signed: bool) -> BallBox:
+        """Return the ball ``sum a^2/w <= C^2``."""
+        return BallBox(signed, np.full(len(weights), np.inf), math.inf, weights, C)
+
+    def bias_interval(self, t: Array, y: Array, one_sided: bool) -> tuple[float, float]:
+        """Return the one best bias, that of the squared norm; see `Norm.bias_interval`."""
+        return bias.mean_of_costing(t, y, self._rows(t)[1], one_sided)
+
 
 class LInf(Weighted, Norm):
     """The largest absolute value, ``max |xi|``; weights only say which rows exist.
@@ -111,6 +151,8 @@ class LInf(Weighted, Norm):
     >>> LInf().value([1.0, -2.0]), LInf().dual_value([1.0, -2.0])
     (2.0, 3.0)
     """
+
+    bias_falls = True
 
     def value(self, xi: ArrayLike) -> float:
         """Return max |xi|."""
@@ -139,6 +181,16 @@ class LInf(Weighted, Norm):
         magnitudes, w = self._rows(a)
         bound = np.where(w > 0, math.inf, 0.0)
         return self._signed(projections.onto_capped_simplex(magnitudes, bound, radius), a)
+
+    def dual_set(self, C: float, weights: Array, signed: bool) -> BudgetBox:
+        """Return the ball ``sum |a| <= C`` of the rows that have weight."""
+        return BudgetBox(signed, np.where(weights > 0, C, 0.0), C)
+
+    def bias_interval(self, t: Array, y: Array, one_sided: bool) -> tuple[float, float]:
+        """Return the middle of the two extreme breakpoints; see `Norm.bias_interval`."""
+        low, high = bias.extremes(t, y, one_sided)
+        middle = low + (high - low) / 2
+        return middle, middle
 
 
 class Lp(Weighted, Norm):
@@ -201,3 +253,7 @@ class Lp(Weighted, Norm):
             return None
         same: Norm = L1(self.weights) if self.p == 1 else L2(self.weights)
         return same.project_dual(a, radius)
+
+    def dual_set(self, C: float, weights: Array, signed: bool) -> DualSet:
+        """Return the ball of the dual norm."""
+        return PowerBall(signed, self.p, C * weights, weights)

@@ -19,21 +19,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from anynorm.design import matvec, rmatvec
 from anynorm.losses import Loss
-from anynorm.norms.base import Weighted
+from anynorm.losses.bias import optimal_bias
+from anynorm.norms.dual_sets import DualSet
+from anynorm.problem.certificate import Values
+from anynorm.problem.repair import repaired
 
 if TYPE_CHECKING:
     from anynorm.kernels.gram import Gram
 
 Array = NDArray[np.float64]
 
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # relative: what a constraint may be exceeded by
+_INDEFINITE = 1e-9  # of the largest a'Qa that the diagonal allows: less is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +60,8 @@ class Problem:
     regulariser : {"l2", "l1"}
         "l1" needs X.
     sample_weight : ndarray of shape (n,), optional
-        A row of weight 2 counts as two rows, one of weight 0 as none.
+        A row of weight 2 counts as two rows, one of weight 0 as none.  Weights that the slack norm
+        has of its own are multiplied in, once, and the loss is then that of unweighted rows.
     intercept : "free", None or float
         A bias that is not regularised, no bias, or the value s of a regularised constant feature.
     feature_scale : ndarray of shape (p,), optional
@@ -99,6 +105,7 @@ class Problem:
         if isinstance(self.intercept, str) and self.intercept != "free":
             raise ValueError(f"intercept must be 'free', None or a number; got {self.intercept!r}")
         self._check_shapes()
+        self._take_weights_of_norm()
         points = self.X if self.gram is None else self.gram.X
         object.__setattr__(self, "loss", self.loss.resolve(points))
 
@@ -114,6 +121,19 @@ class Problem:
             vector = getattr(self, name)
             if vector is not None and np.shape(vector) != (size,):
                 raise ValueError(f"{name} must have shape ({size},); got {np.shape(vector)}")
+
+    def _take_weights_of_norm(self) -> None:
+        loss, own = self.loss.without_weights()
+        if own is None:
+            return
+        if own.shape != (self.n_rows,):
+            raise ValueError(
+                f"the slack norm has {own.size} weights but there are {self.n_rows} rows; give it "
+                "one for each row, or none"
+            )
+        given = self.sample_weight
+        object.__setattr__(self, "loss", loss)
+        object.__setattr__(self, "sample_weight", own if given is None else own * given)
 
     def part(self, rows: NDArray[np.intp]) -> Problem:
         """Return the problem with these rows alone.
@@ -131,10 +151,7 @@ class Problem:
         """
         weights = None if self.sample_weight is None else self.sample_weight[rows]
         points = {"X": self.X[rows]} if self.gram is None else {"gram": self.gram.part(rows)}
-        loss, slack = self.loss, self.loss.slack
-        if isinstance(slack, Weighted):
-            loss = replace(loss, slack=slack.for_rows(rows))
-        return replace(self, y=self.y[rows], loss=loss, sample_weight=weights, **points)
+        return replace(self, y=self.y[rows], sample_weight=weights, **points)
 
     @property
     def n_rows(self) -> int:
@@ -158,12 +175,17 @@ class Problem:
         return 0.0 if self.free_bias or self.intercept is None else float(self.intercept)
 
     def row_weights(self) -> Array:
-        """Return the weights of the rows: the slack norm's own, times sample_weight."""
-        slack, given = self.loss.slack, self.sample_weight
-        if not isinstance(slack, Weighted):
-            return np.ones(self.n_rows) if given is None else given
-        weights = (slack if given is None else slack.weighted(given)).weights
-        return np.ones(self.n_rows) if weights is None else np.asarray(weights, dtype=np.float64)
+        """Return the weights of the rows, ones where there are none."""
+        return np.ones(self.n_rows) if self.sample_weight is None else self.sample_weight
+
+    @cached_property
+    def dual_set(self) -> DualSet:
+        """Where the dual variables may be."""
+        return self.loss.dual_set(self.C, self.row_weights())
+
+    def best_bias(self, scores: Array) -> float:
+        """Return the middle of the optimal biases for given scores; `loss_at` is least there."""
+        return optimal_bias(self.loss, scores, self.y, self.C, self.sample_weight)
 
     def scores(self, coef: Array) -> Array:
         """Return f, without the bias: ``X @ coef``, or ``K @ (y * coef)`` for a kernel."""
@@ -200,6 +222,34 @@ class Problem:
             return math.inf
         scores = self.scores(coef) if scores is None else scores
         return self.regularisation(coef, intercept, scores=scores) + self.loss_at(scores, intercept)
+
+    def values(
+        self, coef: Array, intercept: float, dual: ArrayLike, *, scores: Array | None = None
+    ) -> Values:
+        """Return primal and dual value at a point, the dual one after a repair; see `certify`.
+
+        `scores` is ``self.scores(coef)`` where it is at hand, to save one product.
+        """
+        coef = np.asarray(coef, dtype=np.float64)
+        scores = self.scores(coef) if scores is None else scores
+        primal = self.objective(coef, intercept, scores=scores)
+        feasible = repaired(self, dual, known=(coef, scores))
+        certain = self.gram is None or self._weak_duality(
+            (coef, float((self.y * coef) @ scores)), (feasible.a, feasible.curvature)
+        )
+        return Values(primal, feasible.value, self.zero_primal(), certain)
+
+    def _weak_duality(self, *squares: tuple[Array, float]) -> bool:
+        """Whether the kernel can be positive semidefinite, by what ``a'Qa`` of some a show."""
+        gram = self.gram
+        assert gram is not None
+        diagonal = gram.diagonal()
+        if gram.psd is False or np.any(diagonal < 0):
+            return False
+        lengths = np.sqrt(diagonal)
+        return all(
+            square >= -_INDEFINITE * float(np.abs(a) @ lengths) ** 2 for a, square in squares
+        )
 
     def zero_primal(self) -> float:
         """Return P at zero coefficients and zero bias, the scale of the problem."""

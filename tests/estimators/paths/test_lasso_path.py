@@ -207,9 +207,9 @@ def test_limits_that_cannot_be_used_are_named(limits, message):
 
 def test_rounding_that_ends_a_path_is_told(monkeypatch):
     """A joint that the products of all columns refute, at every strength of ties."""
-    from anynorm.solvers.one_norm import lasso_homotopy
+    from anynorm.solvers.lasso import homotopy
 
-    monkeypatch.setattr(lasso_homotopy._Homotopy, "_allowed", lambda *_: -1.0)
+    monkeypatch.setattr(homotopy._Homotopy, "_allowed", lambda *_: -1.0)
     with pytest.warns(ConvergenceWarning, match="rounding ended 1 of 1 paths"):
         path = ConstrainedLasso().path(*regression())
     assert path.stopped == "stuck"

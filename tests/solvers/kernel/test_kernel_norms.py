@@ -12,10 +12,7 @@ from anynorm.losses import Loss
 from anynorm.norms import K12, L1, L2, LInf, Lp, Mahalanobis, Norm, TopK, TopK2
 from anynorm.problem import Problem
 from anynorm.problem.solution import Status
-from anynorm.solvers.kernel import KernelRows
-from anynorm.solvers.kernel.ball import BALL_SLACKS, solve_ball
-from anynorm.solvers.kernel.box import BOX_SLACKS, solve_box
-from anynorm.solvers.kernel.general import solve_general
+from anynorm.solvers.kernel import KernelRows, solve_kernel
 from tests.references import solve_primal
 from tests.strategies import Chained, Stretched, mixing_matrix
 
@@ -77,14 +74,8 @@ def problem_of(norm, constraints="inequality", kernel="rbf", C=1.0, X=None, y=No
 
 
 def solved(problem, tol=1e-6, **options):
-    slack = problem.loss.slack
-    solve = solve_general
-    if isinstance(slack, BOX_SLACKS):
-        solve = solve_box
-    elif isinstance(slack, BALL_SLACKS):
-        solve = solve_ball
-    settled = {"max_iter": 10**7, "deadline": None, "start": None, "progress": None} | options
-    return solve(problem, KernelRows(problem.gram, 1 << 24), tol=tol, **settled)
+    rows = KernelRows(problem.gram, 1 << 24)
+    return solve_kernel(problem, rows=rows, tol=tol, **({"max_iter": 10**7} | options))
 
 
 def allowed(problem, a):

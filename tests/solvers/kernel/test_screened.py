@@ -15,9 +15,13 @@ from anynorm.norms import L1, TopK
 from anynorm.problem import Problem
 from anynorm.problem.certificate import certify
 from anynorm.problem.solution import Status
-from anynorm.solvers.kernel import KernelRows, near_rows, screened, solve_kernel
-from anynorm.solvers.kernel.box import _minimise, solve_box
+from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.incumbent import Incumbent
+from anynorm.solvers.frame.methods import methods_for
+from anynorm.solvers.kernel import METHODS, KernelRows, near_rows, screened, solve_kernel
+from anynorm.solvers.kernel.box_duals import minimise, solve_screened
 from anynorm.solvers.kernel.screened import ScreenedSearch, pays
+from anynorm.solvers.kernel.search import KernelSearch
 
 
 def waves(n=12_000, seed=0, between=0.15):
@@ -43,8 +47,17 @@ def from_few_rows(monkeypatch):
 
 def solved(problem, **options):
     rows = KernelRows(problem.gram, 100 << 20)
-    pieces = {"tol": 1e-6, "max_iter": 10**8, "deadline": None, "start": None, "progress": None}
-    return solve_box(problem, rows, **{**pieces, **options})
+    return solve_kernel(problem, rows=rows, **({"tol": 1e-6} | options))
+
+
+WITHOUT = [method for method in METHODS if method.solve is not solve_screened]
+
+
+def search_of(problem, tol, memory=100 << 20):
+    """A search for some rows at a time, with its budget."""
+    best = Incumbent(problem, tol, Budget(10**8))
+    rows = KernelRows(problem.gram, memory)
+    return ScreenedSearch(KernelSearch(problem, rows, best, None, None), minimise)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -57,7 +70,7 @@ def test_the_same_optimum_with_and_without_screening(loss, weighted):
     assert pays(problem)
     reports = []
     on = solved(problem, progress=reports.append)
-    off = solved(problem, screening=False)
+    off = solved(problem, methods=WITHOUT)
     assert on.status is off.status is Status.OPTIMAL
     again = certify(problem, on.dual, on.intercept, on.dual, tol=1e-6)
     assert again.gap <= 1.1e-6  # all scores anew, in float64
@@ -69,9 +82,9 @@ def test_the_same_optimum_with_and_without_screening(loss, weighted):
 def test_no_support_vector_is_dropped():
     X, y = waves(seed=3)
     problem = problem_of(X, y, "squared_hinge")
-    search = ScreenedSearch(problem, KernelRows(problem.gram, 100 << 20), _minimise, None)
-    found = search.run(1e-7, 10**8, None)
-    best = solved(problem, tol=1e-10, screening=False)
+    search = search_of(problem, 1e-7)
+    found = search.run()
+    best = solved(problem, tol=1e-10, methods=WITHOUT)
     assert found.gap <= 1e-7
     assert_dropped_rows_have_no_dual(search, best, 1e-9)
 
@@ -106,11 +119,11 @@ def test_search_is_safe_with_ties_and_repeated_rows(problem, tol):
     """Small parts, all of whose choices are wrong at first."""
     small = {"_FEWEST_FIRST": 4, "_MOST_SUPPORT": 2.0, "_NEAR": 0.3, "_ROOM": 1}
     with patch.multiple(screened, **small):
-        search = ScreenedSearch(problem, KernelRows(problem.gram, 1 << 20), _minimise, None)
-        found = search.run(tol, 10**7, None)
-    best = solved(problem, tol=1e-11, screening=False)
+        search = search_of(problem, tol, memory=1 << 20)
+        found = search.run()
+    best = solved(problem, tol=1e-11, methods=WITHOUT)
     size = problem.zero_primal()
-    if found is not None and found.stopped is Status.OPTIMAL:
+    if found is not None and found.gap <= tol:
         a = problem.y * found.beta
         assert abs(certify(problem, a, found.intercept, a, tol=tol).gap) <= 1.01 * tol + 1e-12
     margins = problem.y * (problem.scores(best.dual) + best.intercept)
@@ -135,7 +148,7 @@ def test_every_kind_of_kernel(kind, monkeypatch):
     }[kind]()
     problem = Problem(y=y, C=30.0, loss=get_loss("squared_hinge"), gram=gram)
     assert pays(problem)
-    on, off = solved(problem), solved(problem, screening=False)
+    on, off = solved(problem), solved(problem, methods=WITHOUT)
     assert on.status is off.status is Status.OPTIMAL
     assert certify(problem, on.dual, on.intercept, on.dual, tol=1e-6).gap <= 1.1e-6
     assert on.certificate.primal == pytest.approx(off.certificate.primal, rel=2e-6)
@@ -168,8 +181,7 @@ def test_many_support_vectors_go_to_block_smo_at_once():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(10_000, 2)), np.where(rng.random(10_000) < 0.5, 1.0, -1.0)
     problem = Problem(y=y, C=0.1, loss=get_loss("hinge"), gram=Gram.linear(X))
-    search = ScreenedSearch(problem, KernelRows(problem.gram, 100 << 20), _minimise, None)
-    assert search.run(1e-4, 10**8, None) is None
+    assert search_of(problem, 1e-4).run() is None
     assert solved(problem, tol=1e-3).status is Status.OPTIMAL
 
 
@@ -188,4 +200,5 @@ def test_what_it_is_not_for():
     budget = Problem(y=y, C=1.0, loss=Loss.from_slack(TopK(5)), gram=Gram.rbf(X, 0.5))
     signed = problem_of(X, y, "absolute")
     assert pays(problem_of(X, y, "hinge"))
-    assert not any(pays(problem) for problem in (few, budget, signed))
+    assert not any(pays(problem) for problem in (few, signed))
+    assert solve_screened not in [m.solve for m in methods_for("a kernel", METHODS, budget)]

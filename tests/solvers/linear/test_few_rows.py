@@ -9,8 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 from anynorm.losses import LOSSES, get_loss
+from anynorm.losses.bias import optimal_bias
 from anynorm.problem import Problem
-from anynorm.problem.certificate import certify, optimal_bias
+from anynorm.problem.certificate import certify
 from anynorm.problem.solution import Status
 from anynorm.solvers.linear import solve_linear, walk, walk_over_C
 from anynorm.solvers.linear.few_rows import FewRows, RowsDual, few_rows_suit, weighted_gram

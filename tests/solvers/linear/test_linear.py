@@ -13,9 +13,9 @@ from anynorm.losses import get_loss
 from anynorm.problem import Problem
 from anynorm.problem.certificate import certify
 from anynorm.problem.solution import Status
+from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.linear import solve, solve_linear
 from anynorm.solvers.linear.augmented_lagrangian import solve_augmented
-from anynorm.solvers.linear.box import box_of
 from anynorm.solvers.linear.coordinate_descent import DualState, descend_dual
 from anynorm.solvers.linear.interior_point import solve_interior
 from anynorm.solvers.linear.newton_system import NewtonSystem
@@ -25,6 +25,12 @@ from tests.solvers.problems import BIASES, overlapping, small_data
 
 LOSSES = ["hinge", "squared_hinge", "logistic", "squared", "absolute"]
 BOXED = ["hinge", "squared_hinge", "absolute"]
+
+
+def methods_that_suit(problem):
+    """The names of the methods that would be tried."""
+    search = solve.Search(problem, 1e-6, Budget(100), None)
+    return [method.name for method in solve.METHODS if method.suits(search)]
 
 
 def problem_of(X, y, loss="hinge", C=1.0, **pieces):
@@ -84,7 +90,7 @@ def test_small_problems_are_solved_to_the_last_digit_at_any_tol(loss):
 def test_span_of_few_examples_gives_the_same_as_all_columns(loss, intercept, monkeypatch):
     X, y = overlapping(n=20, p=400)
     problem = problem_of(X, y, loss, intercept=intercept)
-    assert solve._Run(problem, 1e-6, 100, None, None)._span() is not None
+    assert "Newton's method in the rows' span" in methods_that_suit(problem)
     rotated = solve_linear(problem, tol=1e-10)
     monkeypatch.setattr(solve, "_LARGEST_SPAN", 0)
     plain = solve_linear(problem, tol=1e-10)
@@ -99,8 +105,7 @@ def test_sparse_data_of_two_large_sides_by_coordinate_descent(loss, intercept):
     rng = np.random.default_rng(1)
     y = np.sign(X @ rng.normal(size=1200) + 0.1 * rng.normal(size=1500) + 1e-9)
     problem = problem_of(X, y, loss, intercept=intercept)
-    run = solve._Run(problem, 1e-6, 10_000, None, None)
-    assert run._descent_suits()
+    assert "dual coordinate descent" in methods_that_suit(problem)
     found = solve_linear(problem, tol=1e-6)
     dense = solve_linear(problem_of(X.toarray(), y, loss, intercept=intercept), tol=1e-8)
     assert found.status is Status.OPTIMAL
@@ -213,7 +218,7 @@ def test_augmented_lagrangian_alone_reaches_the_gap(loss, intercept, C):
     X, y = overlapping(n=300, p=12)
     problem = problem_of(X, y, loss, C, intercept=intercept)
     found = solve_augmented(
-        make_features(X, None), y, box_of(problem.loss, np.full(300, C)), precision_of(problem),
+        make_features(X, None), y, problem.dual_set, precision_of(problem),
         None, tol=1e-6, spend=_spend_all,
         accept=lambda at: certify(problem, at.u, at.bias, at.dual, tol=1e-6).gap <= 1e-6,
     )  # fmt: skip
@@ -227,7 +232,7 @@ def test_interior_point_alone_reaches_the_gap(loss, intercept, C):
     X, y = overlapping(n=300, p=12)
     problem = problem_of(X, y, loss, C, intercept=intercept)
     found, _ = solve_interior(
-        make_features(X, None), y, box_of(problem.loss, np.full(300, C)), precision_of(problem),
+        make_features(X, None), y, problem.dual_set, precision_of(problem),
         tol=1e-7, spend=_spend_all,
     )  # fmt: skip
     assert certify(problem, found.u, found.bias, found.dual, tol=1e-5).status is Status.OPTIMAL
@@ -242,8 +247,8 @@ def test_coordinate_descent_alone_reaches_the_gap(loss, intercept, scaled):
     problem = problem_of(sp.csr_array(X), y, loss, 0.1, intercept=intercept, feature_scale=scale)
     state = DualState(np.zeros(100), np.zeros(250), 0.0)
     done = descend_dual(
-        make_features(problem.X, scale), y, box_of(problem.loss, np.full(100, 0.1)),
-        precision_of(problem), state, tol=1e-6, seed=0, max_epochs=2000, deadline=np.inf,
+        make_features(problem.X, scale), y, problem.dual_set,
+        precision_of(problem), state, tol=1e-6, seed=0, budget=Budget(2000),
         check=lambda at: certify(problem, at.coef, at.bias, at.dual, tol=1e-5).gap <= 1e-5,
         finish=lambda _: False,
     )  # fmt: skip
@@ -256,7 +261,7 @@ def test_coordinate_descent_alone_reaches_the_gap(loss, intercept, scaled):
 def test_polish_from_a_rough_dual_is_exact(loss, intercept):
     X, y = overlapping(n=80, p=6)
     problem = problem_of(X, y, loss, 0.3, intercept=intercept)
-    box = box_of(problem.loss, np.full(80, 0.3))
+    box = problem.dual_set
     exact = solve_linear(problem, tol=1e-10)
     # Variables at a bound stay there; the free ones lose their digits.
     free = (exact.dual > box.lower + 1e-9) & (exact.dual < box.upper - 1e-9)

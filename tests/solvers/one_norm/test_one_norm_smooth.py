@@ -227,11 +227,11 @@ def test_a_start_can_only_help():
     assert again.certificate.dual >= fine.certificate.dual * (1 - 1e-12)
 
 
-def test_other_losses_are_named():
+def test_what_a_loss_lacks_is_named():
     X, y = overlapping()
     loss = get_loss("hinge").from_slack("linf")
     problem = Problem(y=y, C=1.0, loss=loss, X=X, regulariser="l1")
-    with pytest.raises(ValueError, match="squared_hinge"):
+    with pytest.raises(ValueError, match=r"'LInf\(\) inequality'.*BudgetBox.*needs a smooth loss"):
         solve_one_norm(problem)
 
 

@@ -21,7 +21,8 @@ from anynorm.estimators.paths.piecewise import (
     only_one,
     scores_along,
 )
-from anynorm.problem.certificate import Certificate
+from anynorm.problem import LassoProblem
+from anynorm.problem.certificate import Certificate, certify
 
 if TYPE_CHECKING:
     from anynorm.design.lasso_design import LassoDesign
@@ -209,8 +210,6 @@ class LassoPath:
         Certificate
             Sum of squares, lower bound and relative gap, computed anew from the data.
         """
-        from anynorm.solvers.lasso.ball import certify_ball
-
         place = at_least_zero("radius", radius)
         if self._design is None:
             raise ValueError(
@@ -220,7 +219,8 @@ class LassoPath:
         coef, _ = self._knots.solution(place)
         used = np.flatnonzero(coef)
         residual = self._target - self._design.combine(used, coef[used])
-        return certify_ball(self._design, self._target, place, coef, residual, tol)
+        problem = LassoProblem(self._design, self._target, place)
+        return certify(problem, coef, residual, tol=tol)
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in vars(self).items() if name != "_knots"}

@@ -29,9 +29,15 @@ from anynorm.estimators.paths.piecewise import (
     scores_along,
 )
 from anynorm.problem import Problem
-from anynorm.problem.certificate import Certificate, certify
+from anynorm.problem.certificate import (
+    Certificate,
+    Values,
+    certificate_of,
+    certify,
+    dual_within,
+)
 from anynorm.problem.path_record import PathRecord
-from anynorm.problem.solution import Solution, Status
+from anynorm.problem.solution import Solution
 
 Array = NDArray[np.float64]
 
@@ -367,9 +373,7 @@ class SolutionPath:
         C, gap = self.knots.price(knot), float(self._record.gaps[knot])
         primal = float(self._record.s[knot] + C * self._record.losses[knot])
         zero = C * self._total_weight
-        dual = primal - gap * max(abs(primal), 1e-10 * zero)
-        status = Status.OPTIMAL if abs(gap) <= tol else Status.MAX_ITER
-        return Certificate(primal, dual, gap, status, tol, zero)
+        return certificate_of(Values(primal, dual_within(primal, gap, zero), zero), tol)
 
     def plot(self, *, ax: Any = None, **line: Any) -> Any:
         """Draw the coefficients against s.

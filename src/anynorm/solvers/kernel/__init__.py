@@ -1,6 +1,6 @@
 """Kernel duals: block SMO for boxes and budgets, and what is built around it."""
 
 from anynorm.kernels.rows import KernelRows
-from anynorm.solvers.kernel.solve import solve_kernel
+from anynorm.solvers.kernel.solve import METHODS, solve_kernel
 
-__all__ = ["KernelRows", "solve_kernel"]
+__all__ = ["METHODS", "KernelRows", "solve_kernel"]

@@ -6,7 +6,7 @@ For growing t the minimiser of ``t (1/2 a'Qa - sum(a)) + F(a, x)`` is followed b
 F is a self-concordant barrier of the set with some variables x of its own, so that every Newton
 phase is short whatever the data are (Nesterov and Nemirovskii 1994).  The multiplier of y'a = 0
 is t times the bias.  x is eliminated, which leaves one n x n system per step.
-The sets with their barriers are in `dual_balls.py`.
+The sets with their barriers are in `ball_barriers.py`.
 """
 
 from __future__ import annotations

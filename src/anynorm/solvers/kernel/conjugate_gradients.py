@@ -18,7 +18,6 @@ there.  Several right-hand sides are columns, and share each product.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -27,7 +26,9 @@ from numpy.typing import NDArray
 from anynorm.kernels.half_matrix import WIDTH, HalfMatrix
 from anynorm.kernels.rows import KernelRows
 from anynorm.problem import Problem
-from anynorm.problem.solution import Progress, Status
+from anynorm.problem.certificate import Values
+from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.incumbent import Incumbent
 from anynorm.solvers.kernel.inverses import ExactInverse, Inverse
 
 Array = NDArray[np.float64]
@@ -62,13 +63,11 @@ class System:
         The memory for entries of the kernel.
     """
 
-    def __init__(
-        self, problems: Sequence[Problem], rows: KernelRows, deadline: float | None
-    ) -> None:
-        self.problems, self.gram, self._deadline = problems, rows.gram, deadline
+    def __init__(self, problems: Sequence[Problem], rows: KernelRows, budget: Budget) -> None:
+        self.problems, self.gram, self.budget = problems, rows.gram, budget
         self.max_bytes = 4.0 * rows.capacity * (rows.n + WIDTH)
         first = problems[0]
-        w = np.ones(first.n_rows) if first.sample_weight is None else first.sample_weight
+        w = first.row_weights()
         self.kept_rows, self.absent = np.flatnonzero(w > 0), np.flatnonzero(w <= 0)
         self.n = len(self.kept_rows)
         self.scale = np.sqrt(2.0 * first.C * w[self.kept_rows])
@@ -78,7 +77,7 @@ class System:
 
     def tick(self) -> None:
         """Raise `OutOfTime` once the deadline has passed."""
-        if self._deadline is not None and time.monotonic() >= self._deadline:
+        if not self.budget.in_time():
             raise OutOfTime
 
     def half(self, max_bytes: float) -> HalfMatrix:
@@ -130,18 +129,16 @@ class Run:
     def __init__(
         self,
         system: System,
-        tol: float,
-        max_iter: int,
-        progress: Callable[[int, Progress], None] | None,
+        bests: Sequence[Incumbent],
         starts: Sequence[Array | None] | None,
     ) -> None:
-        self.system, self.tol, self.max_iter = system, tol, max_iter
-        self._progress, self._starts = progress, starts
-        self._began = time.monotonic()
+        self.system, self.bests, self.tol = system, bests, bests[0].tol
+        self.budget, self._starts = system.budget, starts
+        self.scales = [problem.zero_primal() for problem in system.problems]
         self.X, self.R = np.zeros_like(system.T), system.T.copy()
         self.beta, self.scores = np.zeros_like(system.T), np.zeros_like(system.T)
         self.gaps = np.full(len(system.problems), np.inf)
-        self.n_iter, self.stopped, self.indefinite = 0, Status.MAX_ITER, False
+        self.indefinite = False
 
     def begin(self) -> None:
         """Go to the duals of a nearby problem, where they are given."""
@@ -170,7 +167,7 @@ class Run:
             np.where(better, beta, self.beta),
             np.where(better, scores, self.scores),
         )
-        self._report(np.arange(len(gaps)), primal, dual, gaps)
+        self._report(np.arange(len(gaps)), primal, dual)
         return float(np.abs(gaps).max())
 
     def refine(self, inverse: ExactInverse, half: HalfMatrix | None) -> bool:
@@ -182,14 +179,14 @@ class Run:
         before, enough = math.inf, min(self.tol, _LAST_DIGITS)
         for _ in range(_REFINEMENTS):
             self.X = self.X + project(self.R)
-            self.n_iter += 1
+            self.budget.book(1)
             largest = self.measure(half)
             if largest <= enough or not largest <= _WORTH_IT * before:
                 break
-            if self.n_iter >= self.max_iter:
+            if not self.budget.left:
                 break
             before = largest
-        if np.abs(self.gaps).max() <= self.tol or self.n_iter >= self.max_iter:
+        if np.abs(self.gaps).max() <= self.tol or not self.budget.left:
             return True
         if inverse.indefinite:
             return False
@@ -206,7 +203,7 @@ class Run:
         while True:
             patient = self._steps(project, half, patience)
             largest = self.measure(half)
-            if largest <= self.tol or self.n_iter >= self.max_iter:
+            if largest <= self.tol or not self.budget.left:
                 return True
             if not patient or not largest <= _WORTH_IT * before:
                 return False
@@ -219,7 +216,7 @@ class Run:
         Z = project(self.R)
         P, slope = Z, _dots(self.R, Z)
         first, taken = 0.0, 0
-        while len(active) and self.n_iter < self.max_iter:
+        while len(active) and self.budget.left:
             Q = system.times(half, P)
             curvature = _dots(P, Q)
             if not np.all(curvature > 0):
@@ -230,10 +227,11 @@ class Run:
             step = slope / curvature
             self.X[:, active] += step * P
             self.R[:, active] -= step * Q
-            self.n_iter, taken = self.n_iter + 1, taken + 1
+            self.budget.book(1)
+            taken += 1
             X, R = self.X[:, active], self.R[:, active]
             primal, dual, gaps = system.values(X, R, system.T[:, active])
-            self._report(active, primal, dual, gaps)
+            self._report(active, primal, dual)
             largest = float(gaps.max())
             first = first or largest
             if taken >= _FIRST_LOOK and _steps_in_all(first, largest, target, taken) > patience:
@@ -247,13 +245,10 @@ class Run:
             P, slope = Z + P * (fresh / slope), fresh
         return True
 
-    def _report(self, columns: NDArray[np.intp], primal: Array, dual: Array, gaps: Array) -> None:
-        if self._progress is None:
-            return
-        seconds = time.monotonic() - self._began
+    def _report(self, columns: NDArray[np.intp], primal: Array, dual: Array) -> None:
         for j, column in enumerate(columns):
-            state = Progress(self.n_iter, float(primal[j]), float(dual[j]), float(gaps[j]), seconds)
-            self._progress(int(column), state)
+            values = Values(float(primal[j]), float(dual[j]), self.scales[column])
+            self.bests[column].report(values)
 
 
 def balanced(beta: Array, largest_change: float = math.inf) -> Array:

@@ -18,11 +18,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.losses.slack import SlackLoss
 from anynorm.norms import Norm
 from anynorm.problem import Problem
-from anynorm.problem.solution import Solution
 from anynorm.solvers.kernel.plane_program import Answer, Link, Planes, solve_between_planes
-from anynorm.solvers.kernel.watch import Watch
 
 Array = NDArray[np.float64]
 
@@ -38,21 +37,12 @@ _AGREEING = 0.4  # a jump gives slopes that differ by the 3 of the widths
 _FLAT = 8
 
 
-def cut(problem: Problem, norm: Norm, Q: Array, watch: Watch, start: Array | None) -> Solution:
-    """Solve by cutting planes; `norm` has the sample weights in it."""
-    search = _Search(problem, norm, Q, start)
-    for _ in range(_ROUNDS):
-        answer = search.between_planes()
-        if watch.look(*search.point(answer)) or not watch.tick() or search.stalled():
-            break
-        search.learn(answer)
-    return watch.solution()
-
-
-class _Search:
+class PlaneSearch:
     """The planes, their curvature, and the best dual point."""
 
-    def __init__(self, problem: Problem, norm: Norm, Q: Array, start: Array | None) -> None:
+    def __init__(self, problem: Problem, Q: Array, start: Array | None) -> None:
+        assert isinstance(problem.loss, SlackLoss)
+        norm = problem.loss.weighted(problem.sample_weight)
         self.problem, self.norm, self.Q = problem, norm, Q
         self.y, self.C = problem.y, problem.C
         n = len(self.y)

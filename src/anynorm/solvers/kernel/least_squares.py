@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -33,8 +33,9 @@ from scipy.linalg import LinAlgError
 from anynorm.kernels.half_matrix import Factor, HalfMatrix, fits_in_full
 from anynorm.kernels.rows import KernelRows
 from anynorm.problem import Problem
-from anynorm.problem.certificate import certify, optimal_bias
-from anynorm.problem.solution import Progress, Solution, Status
+from anynorm.problem.solution import Progress, Solution
+from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.incumbent import Incumbent
 from anynorm.solvers.kernel.conjugate_gradients import OutOfTime, Run, System
 from anynorm.solvers.kernel.inverses import (
     DenseInverse,
@@ -43,10 +44,10 @@ from anynorm.solvers.kernel.inverses import (
     LowRankInverse,
     SpectralInverse,
 )
+from anynorm.solvers.kernel.search import KernelSearch
 
 Array = NDArray[np.float64]
 Method = Literal["auto", "cholesky", "cg"]
-Report = Callable[[Progress], None]
 
 _SMALL = 1500  # rows up to which a factor is made at once
 _SPECTRAL = 2000  # rows up to which eigenvectors are affordable where a factor fails
@@ -62,43 +63,13 @@ class LeastSquaresFit(NamedTuple):
     """(n, number of problems): decision values of each row by the fit without it."""
 
 
-def solve_least_squares(
-    problem: Problem,
-    rows: KernelRows,
-    *,
-    tol: float = 1e-4,
-    max_iter: int = 10_000,
-    deadline: float | None = None,
-    start: Array | None = None,
-    progress: Report | None = None,
-    method: Method = "auto",
-) -> Solution:
-    """Solve one problem; see `fit_least_squares`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from anynorm.kernels.gram import Gram
-    >>> from anynorm.losses import get_loss
-    >>> from anynorm.problem import Problem
-    >>> from anynorm.solvers.kernel.least_squares import solve_least_squares
-    >>> from anynorm.kernels.rows import KernelRows
-    >>> gram, y = Gram.linear(np.array([[1.0], [-1.0]])), np.array([1.0, -1.0])
-    >>> problem = Problem(y=y, C=0.5, loss=get_loss("squared"), gram=gram)
-    >>> solve_least_squares(problem, KernelRows(gram, 1 << 20)).dual.round(3)
-    array([0.333, 0.333])
-    """
-    fit = fit_least_squares(
-        [problem],
-        rows,
-        tol=tol,
-        max_iter=max_iter,
-        deadline=deadline,
-        starts=[start],
-        progress=None if progress is None else lambda _, state: progress(state),
-        method=method,
-    )
-    return fit.solutions[0]
+def solve_squares(search: KernelSearch) -> None:
+    """Solve one problem; see `fit_least_squares`."""
+    problem = search.problem
+    start = None if search.start is None else problem.y * search.start
+    run = Run(System([problem], search.rows, search.budget), [search.best], [start])
+    _solve(run, "auto", leave_out=False)
+    _offer(run)
 
 
 def leave_one_out(problem: Problem, rows: KernelRows, *, deadline: float | None = None) -> Array:
@@ -158,11 +129,19 @@ def fit_least_squares(
             "leave-one-out scores come from a factor of the whole matrix, which the method 'cg' "
             "does not make; use 'cholesky' or 'auto'"
         )
-    system = System(problems, rows, deadline)
-    run = Run(system, tol, max_iter, progress, starts)
+    budget = Budget(max_iter, deadline)
+    bests = [
+        Incumbent(problem, tol, budget, None if progress is None else partial(progress, k))
+        for k, problem in enumerate(problems)
+    ]
+    run = Run(System(problems, rows, budget), bests, starts)
     exact = _solve(run, method, leave_out)
-    left_out = _left_out(run, exact) if leave_out else None
-    return LeastSquaresFit(_solutions(run), left_out)
+    _offer(run)
+    solutions = []
+    for best in bests:
+        a, bias = best.primal_point
+        solutions.append(Solution(a, best.certificate(), budget.n_iter, coef=a, intercept=bias))
+    return LeastSquaresFit(solutions, _left_out(run, exact) if leave_out else None)
 
 
 def _solve(run: Run, method: Method, leave_out: bool) -> ExactInverse | None:
@@ -186,7 +165,6 @@ def _solve(run: Run, method: Method, leave_out: bool) -> ExactInverse | None:
             if run.refine(exact, spare) or leave_out:
                 break
     except OutOfTime:
-        run.stopped = Status.TIME_LIMIT
         return None
     return exact
 
@@ -228,37 +206,31 @@ def _left_out(run: Run, exact: ExactInverse | None) -> Array:
     out = np.full((system.problems[0].n_rows, len(system.problems)), np.nan)
     if exact is None:
         return out
-    solutions = _solutions(run)
     u = system.scale * exact.apply(system.scale[:, None])[:, 0]
     try:
         own = exact.diagonal() - u**2 / u.sum()
     except OutOfTime:
-        run.stopped = Status.TIME_LIMIT
         return out
     beta = system.scale[:, None] * (run.X + system.projected(exact)(run.R))
     with np.errstate(divide="ignore", invalid="ignore"):
         out[system.kept_rows] = system.Y - beta / own[:, None]
     absent = system.absent
     if len(absent):  # rows of no weight are left out of every fit
-        for k, solution in enumerate(solutions):
-            weights = system.problems[k].y * solution.dual
-            out[absent, k] = system.gram.matvec(weights, absent) + solution.intercept
+        for k, best in enumerate(run.bests):
+            a, bias = best.primal_point
+            out[absent, k] = system.gram.matvec(system.problems[k].y * a, absent) + bias
     return out
 
 
-def _solutions(run: Run) -> list[Solution]:
-    """Solutions with their certificates, from the best points of the run."""
+def _offer(run: Run) -> None:
+    """Certify the best points of the run."""
     system = run.system
-    found = []
     for k, problem in enumerate(system.problems):
         beta, scores = np.zeros(problem.n_rows), np.zeros(problem.n_rows)
         beta[system.kept_rows], scores[system.kept_rows] = run.beta[:, k], run.scores[:, k]
         if len(system.absent) and beta.any():
             scores[system.absent] = system.gram.matvec(beta, system.absent)
-        a = problem.y * beta
-        b = optimal_bias(problem.loss, scores, problem.y, problem.C, problem.sample_weight)
-        certificate = certify(problem, a, b, a, tol=run.tol, stopped=run.stopped, scores=scores)
-        if run.indefinite:
-            certificate = replace(certificate, gap=math.nan, status=Status.UNCERTIFIED)
-        found.append(Solution(a, certificate, run.n_iter, coef=a, intercept=b))
-    return found
+        a, bias = problem.y * beta, problem.best_bias(scores)
+        values = problem.values(a, bias, a, scores=scores)
+        certain = values.certain and not run.indefinite
+        run.bests[k].replace(values._replace(certain=certain), (a, bias))

@@ -16,7 +16,6 @@ three times, where block SMO alone loads whole rows for all that ever looked lik
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -27,12 +26,11 @@ from anynorm.kernels.row_makers import ACCURATE, product_error
 from anynorm.kernels.rows import KernelRows
 from anynorm.kernels.sums import WORTH_COMPILED, ranges
 from anynorm.losses.bias import optimal_bias
-from anynorm.norms import L1, SquaredL2
 from anynorm.problem import Problem
-from anynorm.problem.certificate import relative_gap
-from anynorm.problem.solution import Progress, Status
+from anynorm.problem.certificate import Values, relative_gap
 from anynorm.screening import safe_ball, screened_rows
 from anynorm.solvers.kernel.near_rows import rows_that_matter, score_error
+from anynorm.solvers.kernel.search import KernelSearch
 from anynorm.solvers.kernel.smo import BoxResult
 
 Array = NDArray[np.float64]
@@ -55,18 +53,13 @@ _WORTH_EXACT = 0.05  # the gap from which scores in float64, and screening, are 
 
 
 def pays(problem: Problem) -> bool:
-    """Whether rows may be left out: inequality constraints, no budget, and many rows.
-
-    Weights of the slack norm itself are not looked at row by row here.
-    """
-    slack, gram = problem.loss.slack, problem.gram
+    """Whether rows may be left out: margins above 1 are free, and there are many rows."""
+    gram = problem.gram
     return (
         gram is not None
         and gram.psd is True
         and problem.n_rows >= (_FEWEST_LINEAR if gram.name == "linear" else _FEWEST)
-        and isinstance(slack, L1 | SquaredL2)
-        and slack.weights is None
-        and not problem.loss.signed
+        and problem.loss.one_sided
     )
 
 
@@ -75,52 +68,37 @@ class ScreenedSearch:
 
     Parameters
     ----------
-    problem : Problem
-        One that `pays`.
-    rows : KernelRows
-        The kernel's rows, whose memory is a limit for those of the parts.
+    search : KernelSearch
+        Of a problem that `pays`; the memory of its rows is a limit for those of the parts.
     solve_part : callable
-        ``solve_part(problem, rows, tol=, max_iter=, deadline=, start=) -> BoxResult`` for a part.
-    progress : callable, optional
-        Called with a `Progress` at every gap of the whole problem.
+        ``solve_part(problem, rows, tol=, budget=, start=) -> BoxResult`` for a part.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        rows: KernelRows,
-        solve_part: SolvePart,
-        progress: Callable[[Progress], None] | None,
-    ) -> None:
-        self.problem, self.rows, self.solve_part = problem, rows, solve_part
-        self.progress, self.began = progress, time.monotonic()
-        n = problem.n_rows
+    def __init__(self, search: KernelSearch, solve_part: SolvePart) -> None:
+        self.problem, self.rows, self.solve_part = search.problem, search.rows, solve_part
+        self.best, self.budget, self.tol = search.best, search.budget, search.tol
+        problem, n = self.problem, self.problem.n_rows
         self.left: Index = np.flatnonzero(problem.row_weights() > 0)
         self.near, self.outer = self.left, self.left[:0]
         self.beta, self.scores = np.zeros(n), np.zeros(n)
         self.exact = np.zeros(n, dtype=bool)  # scores that are float64
-        self.bias, self.n_iter, self.zero_primal = 0.0, 0, problem.zero_primal()
+        self.bias, self.zero_primal = 0.0, problem.zero_primal()
         self.gap = self.gap_of_near = np.inf
 
-    def run(self, tol: float, max_iter: int, deadline: float | None) -> BoxResult | None:
-        """Solve to the gap `tol`; None where it does not pay, with what was found in `beta`."""
+    def run(self) -> BoxResult | None:
+        """Solve to the gap asked for; None where it pays not, with what was found in `beta`."""
+        tol = self.tol
         work, goal = self._first(), max(_FIRST_TOL, 0.5 * tol)
         least, settled = len(work) // 2, False
         for k in range(_ROUNDS):
-            self._solve(work, goal, max_iter, deadline)
+            self._solve(work, goal)
             if k == 0 and np.count_nonzero(self.beta) > _MOST_SUPPORT * len(work):
                 return None
-            late = deadline is not None and time.monotonic() >= deadline
-            over = late or self.n_iter >= max_iter
+            over = not self.budget.goes_on()
             if over or not self._goes_on_near(tol, settled):
                 self._look_at_all(tol)
                 if over or self.gap <= tol:
-                    stopped = Status.TIME_LIMIT if late else Status.MAX_ITER
-                    stopped = Status.OPTIMAL if self.gap <= tol else stopped
-                    return BoxResult(
-                        self.beta, self.scores, self.exact, self.bias, self.n_iter, self.gap,
-                        stopped,
-                    )  # fmt: skip
+                    return BoxResult(self.beta, self.scores, self.exact, self.bias, self.gap)
                 self._narrow()
             work, settled = self._next_work(work, least)
             goal = max(0.0 if settled else _FORCING * self.gap_of_near, 0.5 * tol)
@@ -162,24 +140,16 @@ class ScreenedSearch:
         nearest = among[np.argpartition(self._margins(among), count - 1)[:count]]
         return np.union1d(nearest, np.flatnonzero(self.beta))
 
-    def _solve(self, work: Index, tol: float, max_iter: int, deadline: float | None) -> None:
+    def _solve(self, work: Index, tol: float) -> None:
         """Beta and the bias from the problem of some rows."""
         part = self.problem.part(work)
         assert part.gram is not None
         rows = KernelRows(part.gram, len(work) * min(self.rows.block_rows, len(work)) * 4)
-        found = self.solve_part(
-            part,
-            rows,
-            tol=tol,
-            max_iter=max_iter - self.n_iter,
-            deadline=deadline,
-            start=self.beta[work],
-        )
+        found = self.solve_part(part, rows, tol=tol, budget=self.budget, start=self.beta[work])
         self.beta = np.zeros(self.problem.n_rows)
         self.beta[work] = found.beta
         self.bias = found.intercept
         self.exact[:] = False
-        self.n_iter += found.n_iter
 
     def _goes_on_near(self, tol: float, solved: bool) -> bool:
         """Whether to go on with the near rows alone, which are looked at.
@@ -219,9 +189,7 @@ class ScreenedSearch:
             primal, dual, self.gap = self._values(everything)
             if self.gap > tol:
                 self._drop()
-        if self.progress is not None:
-            seconds = time.monotonic() - self.began
-            self.progress(Progress(self.n_iter, primal, dual, self.gap, seconds))
+        self.best.report(Values(primal, dual, self.zero_primal))
 
     def _drop(self) -> None:
         """Leave out the rows that certainly are no support vectors."""

@@ -16,7 +16,6 @@ what was lost to rounding is there to be mended.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -24,15 +23,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.kernels.rows import KernelRows
-from anynorm.problem.certificate import relative_gap
-from anynorm.problem.solution import Progress, Status
-from anynorm.solvers.kernel.newton import Face, FreeSteps
+from anynorm.problem.certificate import Values, relative_gap
+from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.patience import Patience
+from anynorm.solvers.kernel.free_steps import Face, FreeSteps
 from anynorm.solvers.kernel.smo_loops import largest, pulls, rises_and_falls, solve_block
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Matters = Callable[[Array, Array, float], NDArray[np.bool_]]
-Values = Callable[[Array, Array, float], tuple[float, float]]
+ValuesAt = Callable[[Array, Array, float], Values]
 
 _BLOCK = 256
 _STEPS_PER_VARIABLE = 20
@@ -51,7 +51,7 @@ _LEAP_UNTIL = 1e-5  # gap: later on leaps disturb more than they gain
 _ROUNDING = 1e-14
 
 
-class Box(NamedTuple):
+class BoxProgram(NamedTuple):
     """The bounds and the linear term; variable k moves beta of row[k] by sign[k].
 
     A budget goes with lower bounds of 0.
@@ -67,29 +67,25 @@ class Box(NamedTuple):
 
 
 class BoxResult(NamedTuple):
-    """beta, K beta and which of it was computed in float64, the bias, and how the search ended."""
+    """beta, K beta and which of it was computed in float64, the bias, and the relative gap."""
 
     beta: Array
     scores: Array
     exact: NDArray[np.bool_]
     intercept: float
-    n_iter: int
     gap: float
-    stopped: Status
 
 
 def minimise_box(
     rows: KernelRows,
-    box: Box,
+    box: BoxProgram,
     *,
-    values: Values,
+    values: ValuesAt,
     tol: float,
-    zero_primal: float,
-    max_iter: int,
-    deadline: float | None = None,
+    budget: Budget,
     start: Array | None = None,
     matters: Matters | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    report: Callable[[Values], None] | None = None,
 ) -> BoxResult:
     """Minimise over the box until the relative gap of `values` is at most `tol`.
 
@@ -97,106 +93,78 @@ def minimise_box(
     ----------
     rows : KernelRows
         The kernel.
-    box : Box
+    box : BoxProgram
         The bounds and the linear term.
     values : callable
-        ``values(beta, scores, intercept) -> (primal, dual)`` at beta, K beta and the bias that
-        follows from the optimality conditions.
+        ``values(beta, scores, intercept) -> Values`` at beta, K beta and the bias that follows
+        from the optimality conditions.
     tol : float
         The relative gap to reach, with scores in float64.
-    zero_primal : float
-        The primal value at zero, the scale of the gap.
-    max_iter : int
-        Most steps of pairs.
-    deadline : float, optional
-        `time.monotonic()` value at which to stop.
+    budget : Budget
+        Of steps of pairs.
     start : ndarray of shape (n,), optional
         A beta to start from; it is brought into the bounds.
     matters : callable, optional
         ``matters(beta, scores, intercept)`` says which rows' scores have a part in the values;
         the others need not be computed in float64.
-    progress : callable, optional
-        Called at every look at the gap.
+    report : callable, optional
+        Called with the values at every look at the gap.
 
     Returns
     -------
     BoxResult
         Whose scores are float64 wherever they matter.
     """
-    search = _Search(rows, box, start, matters)
-    watch = _Watch(values, zero_primal, progress)
+    search = _BlockSearch(rows, box, start, matters, budget)
+    patience, stalled = Patience(_PATIENCE, _PROGRESS), False
+
+    def look() -> float:
+        nonlocal stalled
+        found = values(search.beta, search.scores, search.intercept())
+        gap = relative_gap(found.primal, found.dual, found.scale)
+        stalled = patience.is_over(gap)
+        if report is not None:
+            report(found)
+        return gap
+
     while True:
-        late = deadline is not None and time.monotonic() >= deadline
-        over = late or search.n_steps >= max_iter
-        moved = not over and search.next_block(max_iter - search.n_steps)
+        over = not budget.goes_on()
+        moved = not over and search.next_block()
         if moved and search.n_blocks >= search.next_shrink:
-            search.solve_unsettled(max_iter, deadline)
+            search.solve_unsettled()
         if moved and search.n_blocks % _LOOK_EVERY:
             continue
-        gap = watch.look(search)
+        gap = look()
         search.leaping = gap > _LEAP_UNTIL
         if moved and _EARLY * tol < gap < _NEWTON_FROM and search.newton():
-            gap = watch.look(search)
+            gap = look()
         # Without a move at exact scores there is nothing left to do, but for more accurate rows.
-        stuck = watch.stalled or (not moved and search.exact)
+        stuck = stalled or (not moved and search.exact)
         if stuck and not over and search.take_float64_rows():
-            watch.forget()
+            patience.forget()
             continue
         over = over or stuck
         if over or not moved or gap <= _EARLY * tol:
             search.refresh()
-            gap = watch.look(search)
+            gap = look()
         if over or (gap <= tol and search.exact):
-            stopped = Status.TIME_LIMIT if late else Status.MAX_ITER
-            stopped = Status.OPTIMAL if gap <= tol else stopped
-            return BoxResult(
-                search.beta, search.scores, search.precise, search.intercept(), search.n_steps,
-                gap, stopped,
-            )  # fmt: skip
+            return BoxResult(search.beta, search.scores, search.precise, search.intercept(), gap)
 
 
-class _Watch:
-    """Looks at the gap, reports it, and notices where it no longer falls."""
-
-    def __init__(
-        self, values: Values, zero_primal: float, progress: Callable[[Progress], None] | None
-    ) -> None:
-        self.values, self.zero_primal, self.progress = values, zero_primal, progress
-        self.began = time.monotonic()
-        self.forget()
-
-    @property
-    def stalled(self) -> bool:
-        """Whether the gap has not fallen for long: rounding allows no more."""
-        return self.since_best > _PATIENCE
-
-    def forget(self) -> None:
-        """Count anew."""
-        self.best, self.since_best = np.inf, 0
-
-    def look(self, search: _Search) -> float:
-        """The relative gap at the present point."""
-        primal, dual = self.values(search.beta, search.scores, search.intercept())
-        gap = relative_gap(primal, dual, self.zero_primal)
-        if gap < _PROGRESS * self.best:
-            self.best, self.since_best = gap, 0
-        else:
-            self.since_best += 1
-        if self.progress is not None:
-            seconds = time.monotonic() - self.began
-            self.progress(Progress(search.n_steps, primal, dual, gap, seconds))
-        return gap
-
-
-class _Search:
+class _BlockSearch:
     """Where the search is: the variables, beta and K beta."""
 
     def __init__(
-        self, rows: KernelRows, box: Box, start: Array | None, matters: Matters | None
+        self,
+        rows: KernelRows,
+        box: BoxProgram,
+        start: Array | None,
+        matters: Matters | None,
+        budget: Budget,
     ) -> None:
-        self.rows, self.box, self.matters = rows, box, matters
+        self.rows, self.box, self.matters, self.budget = rows, box, matters, budget
         self.diagonal = np.empty(0) if box.diagonal is None else box.diagonal
-        self.n_steps = self.n_blocks = 0
+        self.n_blocks = 0
         self.next_shrink = _SHRINK_AFTER
         self.next_newton, self.newton_wait, self.work = 0, _NEWTON_AGAIN, 0.0
         self.steps = FreeSteps(rows, self.diagonal, len(box.sign))
@@ -311,7 +279,7 @@ class _Search:
         self.leaps = _Leaps(self.beta, self.scores)
         return True
 
-    def solve_unsettled(self, max_iter: int, deadline: float | None) -> None:
+    def solve_unsettled(self) -> None:
         """Go on with the rows that are not settled at a bound alone, then catch up on the others.
 
         Whether the others were rightly left out is seen when all violations are looked at again.
@@ -323,9 +291,7 @@ class _Search:
         self.next_shrink = self.n_blocks + _SHRINK_AGAIN
         part, goal = self._part(kept), _SHRUNK_GOAL * self.violation
         while part.n_blocks < _SHRUNK_BLOCKS and part.violation > goal:
-            late = deadline is not None and time.monotonic() >= deadline
-            steps = max_iter - self.n_steps - part.n_steps
-            if late or steps <= 0 or not part.next_block(steps):
+            if not self.budget.goes_on() or not part.next_block():
                 break
         way = np.zeros(self.rows.n)
         way[kept] = part.beta - self.beta[kept]
@@ -333,7 +299,6 @@ class _Search:
         self.beta[kept] = part.beta
         others = np.delete(np.arange(self.rows.n), kept)
         self.scores[others] += self.rows.exact_scores(way, others)
-        self.n_steps += part.n_steps
         self.exact = False
         self.leaps = _Leaps(self.beta, self.scores)
 
@@ -349,14 +314,14 @@ class _Search:
         settled = (~falls & (self.pull < low)) | (~rises & (self.pull > high))
         return np.flatnonzero(~settled)
 
-    def _part(self, kept: Index) -> _Search:
+    def _part(self, kept: Index) -> _BlockSearch:
         """The same search over some rows alone; the pull of the others is in their scores."""
         box, n = self.box, len(kept)
         diagonal = None if box.diagonal is None else box.diagonal[kept]
-        part_box = Box(
+        part_box = BoxProgram(
             box.sign[kept], np.arange(n), box.lower[kept], box.upper[kept], box.gain[kept], diagonal
         )
-        part = _Search(self.rows.shrunk(kept), part_box, None, None)
+        part = _BlockSearch(self.rows.shrunk(kept), part_box, None, None, self.budget)
         part.value, part.beta = self.value[kept], self.beta[kept]
         part.scores = self.scores[kept]
         part.leaps, part.leaping = _Leaps(part.beta, part.scores), self.leaping
@@ -375,7 +340,7 @@ class _Search:
         self.refresh()
         return True
 
-    def next_block(self, most_steps: int) -> bool:
+    def next_block(self) -> bool:
         """Choose a block and solve it; whether anything changed."""
         if self.leaping and self.n_blocks % _LEAP_EVERY == 0:
             self._leap()
@@ -390,7 +355,7 @@ class _Search:
             steps = solve_block(
                 self._square(slots, block), self.pull[block], value, sign, box.lower[block],
                 box.upper[block], self.left, _INNER * self.violation,
-                min(most_steps, _STEPS_PER_VARIABLE * len(block)),
+                min(self.budget.left, _STEPS_PER_VARIABLE * len(block)),
             )  # fmt: skip
             change = sign * (value - self.value[block])
             moved = change != 0
@@ -400,7 +365,7 @@ class _Search:
             self.rows.release(slots)
         self.value[block] = value
         self._set_beta()
-        self.n_steps += max(int(steps), 1)
+        self.budget.book(max(int(steps), 1))
         self.exact = self.exact and not moved.any()
         # Those that are free are likely to move again.
         free = (value > box.lower[block]) & (value < box.upper[block])
@@ -510,7 +475,7 @@ class _Leaps:
         return weights @ ways, weights @ images
 
 
-def _budget_left(box: Box, value: Array) -> float:
+def _budget_left(box: BoxProgram, value: Array) -> float:
     """What is left of the budget, 0 where it is rounding."""
     if not np.isfinite(box.budget):
         return np.inf
@@ -518,7 +483,7 @@ def _budget_left(box: Box, value: Array) -> float:
     return left if left > _ROUNDING * box.budget else 0.0
 
 
-def _allowed(box: Box, beta: Array) -> Array:
+def _allowed(box: BoxProgram, beta: Array) -> Array:
     """The variables of a beta brought into its bounds: clipped, balanced, within the budget."""
     value = np.clip(box.sign * beta[box.row], box.lower, box.upper)
     up = box.sign * value > 0

@@ -2,36 +2,41 @@
 
     minimise over f, b    1/2 ||f||^2 + C N(slack)
 
-L1, SquaredL2 (inequality), TopK, LInf     block SMO; with a linear kernel of fewer features than
-                                           rows the first two are solved over the features
-SquaredL2 (equality)                       one linear system
-L2, TopK2, K12                             block SMO with a multiplier for the ball
-all other norms                            the general solver
+The order in which methods are tried stands in `METHODS`; a method that misses the gap hands over
+to the next one that can handle the dual set, and the best point is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.kernels.rows import KernelRows
-from anynorm.norms import L1, SquaredL2
+from anynorm.norms.dual_sets import AnyBall, BallBox, Box, BudgetBox, Ellipsoid, PowerBall
 from anynorm.problem import Problem
-from anynorm.problem.certificate import certify, optimal_bias
-from anynorm.problem.solution import Progress, Solution, Status
-from anynorm.solvers.kernel.ball import BALL_SLACKS, solve_ball
-from anynorm.solvers.kernel.box import BOX_SLACKS, solve_box
-from anynorm.solvers.kernel.general import solve_general
-from anynorm.solvers.kernel.least_squares import solve_least_squares
-from anynorm.solvers.linear import solve_linear
+from anynorm.problem.solution import Progress, Solution
+from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.incumbent import Incumbent
+from anynorm.solvers.frame.methods import Method, methods_for
+from anynorm.solvers.kernel.ball_duals import solve_ball
+from anynorm.solvers.kernel.box_duals import few_rows_decide, solve_box, solve_screened
+from anynorm.solvers.kernel.least_squares import solve_squares
+from anynorm.solvers.kernel.search import KernelSearch, SolveFeatures
+from anynorm.solvers.kernel.whole_matrix import (
+    has_barrier,
+    has_two_classes,
+    solve_by_planes,
+    solve_in_barrier,
+)
 
 Array = NDArray[np.float64]
 
 MEGABYTE = 1 << 20
-_MANY_ROWS, _MOST_ITERATIONS = 200, 10_000
+_MANY_ROWS, _MOST_ITERATIONS = 200, 10_000  # from which, and for how long, features are tried
 _SHARE = 0.1  # of tol: the gap over the features, whose primal point is better than the duals'
+_WHOLE_ROWS = 500  # rows up to which a ball that block SMO misses is worth n^3
 
 
 def solve_kernel(
@@ -44,6 +49,8 @@ def solve_kernel(
     cache_size: float = 500.0,
     start: Array | None = None,
     progress: Callable[[Progress], None] | None = None,
+    solve_features: SolveFeatures | None = None,
+    methods: Sequence[Method] | None = None,
 ) -> Solution:
     """Solve one binary kernel problem to a relative duality gap of at most `tol`.
 
@@ -65,6 +72,11 @@ def solve_kernel(
         Dual variables of a nearby problem.
     progress : callable, optional
         Called with a `Progress` at every gap that is computed.
+    solve_features : callable, optional
+        A solver of problems over features, such as `solve_linear`; linear kernels of few features
+        are then solved by it.
+    methods : sequence of Method, optional
+        What is tried, in this order; `METHODS` by default.
 
     Returns
     -------
@@ -89,61 +101,87 @@ def solve_kernel(
         raise ValueError("a kernel problem needs a gram, a free intercept and a norm of the slacks")
     if rows is None:
         rows = KernelRows(problem.gram, int(cache_size * MEGABYTE))
-    if start is None and _has_few_features(problem):
-        found = _solved_by_features(problem, tol, max_iter, deadline, progress)
-        if found.status is Status.OPTIMAL or found.status is Status.TIME_LIMIT:
-            return found
-        start, max_iter = found.dual, max_iter - found.n_iter
-    solve = _solver_for(problem)
-    return solve(
-        problem, rows, tol=tol, max_iter=max_iter, deadline=deadline, start=start, progress=progress
-    )
+    best = Incumbent(problem, tol, Budget(max_iter, deadline), progress)
+    search = KernelSearch(problem, rows, best, start, solve_features)
+    for method in methods_for("a kernel", METHODS if methods is None else methods, problem):
+        if method.suits(search):
+            method.solve(search)
+        if best.primal_point is not None and (best.settled or not best.budget.goes_on()):
+            break
+    if best.primal_point is None:  # nothing could be done: no model at all, certified
+        nothing = np.zeros(problem.n_rows)
+        search.offer(nothing, problem.best_bias(nothing), nothing)
+    return search.solution()
 
 
-def _has_few_features(problem: Problem) -> bool:
+def _has_few_features(search: KernelSearch) -> bool:
     """Whether the kernel is that of features, fewer than the rows, and block SMO would crawl."""
-    gram = problem.gram
+    gram = search.problem.gram
     assert gram is not None
-    if (
-        gram.name != "linear"
-        or gram.X is None
-        or not isinstance(problem.loss.slack, (L1, SquaredL2))
-    ):
+    if search.solve_features is None or search.start is not None:
+        return False
+    if gram.name != "linear" or gram.X is None:
         return False
     return gram.n >= _MANY_ROWS and gram.X.shape[1] < gram.n
 
 
-def _solved_by_features(
-    problem: Problem,
-    tol: float,
-    max_iter: int,
-    deadline: float | None,
-    progress: Callable[[Progress], None] | None,
-) -> Solution:
+def _over_features(search: KernelSearch) -> None:
     """Solve a problem with a linear kernel over the features; its duals are what is wanted.
 
     The gap is that of the kernel's problem at these duals.
     """
+    problem, budget = search.problem, search.budget
     assert problem.gram is not None
-    y, C, weights = problem.y, problem.C, problem.sample_weight
-    over_features = Problem(y=y, C=C, loss=problem.loss, X=problem.gram.X, sample_weight=weights)
-    found = solve_linear(
-        over_features, tol=_SHARE * tol, max_iter=min(max_iter, _MOST_ITERATIONS),
-        deadline=deadline, progress=progress,
-    )  # fmt: skip
-    scores = problem.gram.matvec(y * found.dual)
-    bias = optimal_bias(problem.loss, scores, y, C, weights)
-    stopped = Status.MAX_ITER if found.status is Status.OPTIMAL else found.status
-    certificate = certify(
-        problem, found.dual, bias, found.dual, tol=tol, stopped=stopped, scores=scores
+    assert search.solve_features is not None
+    found = search.solve_features(
+        Problem(
+            y=problem.y,
+            C=problem.C,
+            loss=problem.loss,
+            X=problem.gram.X,
+            sample_weight=problem.sample_weight,
+        ),
+        tol=_SHARE * search.tol,
+        max_iter=min(budget.left, _MOST_ITERATIONS),
+        deadline=budget.deadline,
+        progress=search.best.progress,
     )
-    return Solution(found.dual, certificate, found.n_iter, coef=found.dual, intercept=bias)
+    budget.book(found.n_iter)
+    scores = problem.scores(found.dual)
+    search.offer(found.dual, problem.best_bias(scores), scores)
+    search.start = problem.y * found.dual
 
 
-def _solver_for(problem: Problem) -> Callable[..., Solution]:
-    slack = problem.loss.slack
-    if isinstance(slack, SquaredL2) and problem.loss.signed:
-        return solve_least_squares
-    if isinstance(slack, BOX_SLACKS):
-        return solve_box
-    return solve_ball if isinstance(slack, BALL_SLACKS) else solve_general
+def _is_linear_system(search: KernelSearch) -> bool:
+    """Whether nothing bounds the duals."""
+    box = search.problem.dual_set
+    if not isinstance(box, Box) or not box.shift.any():
+        return False
+    return box.signed and bool(np.isinf(box.lower[box.shift > 0]).all())
+
+
+def _is_bounded(search: KernelSearch) -> bool:
+    return not _is_linear_system(search)
+
+
+def _worth_the_whole_matrix(search: KernelSearch) -> bool:
+    """Whether a ball that block SMO has missed is small, or nothing else is there for the norm."""
+    known = isinstance(search.problem.dual_set, BallBox)
+    return has_two_classes(search) and (not known or search.problem.n_rows <= _WHOLE_ROWS)
+
+
+METHODS = (
+    Method("solving over the features", _over_features, (Box,), suits=_has_few_features),
+    Method("one linear system", solve_squares, (Box,), suits=_is_linear_system),
+    Method("block SMO on some rows at a time", solve_screened, (Box,), suits=few_rows_decide),
+    Method("block SMO", solve_box, (Box, BudgetBox), suits=_is_bounded),
+    Method("block SMO in a ball", solve_ball, (BallBox,)),
+    Method(
+        "the barrier method",
+        solve_in_barrier,
+        (BallBox, PowerBall, Ellipsoid),
+        suits=lambda search: has_barrier(search) and _worth_the_whole_matrix(search),
+    ),
+    Method("cutting planes", solve_by_planes, (BallBox, AnyBall), suits=_worth_the_whole_matrix),
+)
+"""What is tried, in this order, until the gap is reached."""

@@ -2,39 +2,40 @@
 
         minimise_x   ||A x - b||^2   subject to   ||x||_1 <= r
 
-With t = b - A x, every vector t gives the lower bound ``max(0, t'b - r ||A't||_inf)^2 / ||t||^2``
-(the margin of the equivalent SVM, `anynorm.reductions`), so the gap is known at every step.
+With t = b - A x, every vector t gives a lower bound (`anynorm.problem.lasso`), so the gap is known
+at every step.
 
 The penalty falls by halves from ``||A'b||_inf``, where x = 0 is optimal, until the coefficients are
 too large for the ball; then it is part of the problem.  Columns whose products with the residual,
 continued along their last change, come near to the penalty join a working set, whose products with
 each other are kept (working sets as in Johnson and Guestrin 2015 and Massias et al. 2018).  On
 these, coordinate descent finds the columns in use, and one linear system the solution for them with
-||x||_1 = r together with its penalty.  Where that settles nothing, Wolfe's method for the
-equivalent SVM of the working columns does.
+||x||_1 = r together with its penalty.  Where that settles nothing, the equivalent SVM of the
+working columns does.
 """
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from anynorm.design.lasso_design import LassoDesign
-from anynorm.problem.certificate import Certificate, relative_gap
-from anynorm.problem.solution import Progress, Solution, Status
-from anynorm.reductions import lasso_to_svm
+from anynorm.problem import LassoProblem
+from anynorm.problem.certificate import certify
+from anynorm.problem.solution import Progress, Solution
+from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.incumbent import Incumbent
+from anynorm.solvers.frame.patience import Patience
 from anynorm.solvers.lasso.gram_loops import descend_gram
 from anynorm.solvers.lasso.working_columns import GramColumns
-from anynorm.solvers.simplex.min_norm import solve_min_norm
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
+BySVM = Callable[..., Array]
 
 _STAGE = 0.5  # the penalty falls by this factor
 _LAST_STAGE = 1e-4  # of the first penalty; below it the ball decides
@@ -48,48 +49,34 @@ _DROPS = 6  # of columns whose sign an exact step would change
 _MOST_DROPPED = 0.2  # of the columns in use
 _RIDGE = 1e-12
 _STALLS = 4
-_KERNEL_STEPS = 1e8  # that one call of a compiled kernel may take, well under 0.2 s
-
-
-def solve_lasso_ball(
-    design: LassoDesign,
-    b: Array,
-    radius: float,
-    *,
-    tol: float = 1e-6,
-    max_iter: int = 1000,
-    deadline: float | None = None,
-    progress: Callable[[Progress], None] | None = None,
-) -> Solution:
-    """Solve one Lasso to the relative gap `tol`; see `LassoBall` for several radii."""
-    ball = LassoBall(design, b)
-    return ball.solve(radius, tol=tol, max_iter=max_iter, deadline=deadline, progress=progress)
-
-
-class _Point(NamedTuple):
-    """A feasible point, by its working columns, with its value."""
-
-    primal: float
-    columns: Index
-    x: Array
+_STEPS_PER_CALL = 1e8  # of a compiled loop, well under 0.2 s
 
 
 class LassoBall:
     """A Lasso for several radii, each solution starting the next.
 
+    Parameters
+    ----------
+    design, b : LassoDesign, ndarray
+        The columns, and what they are to come near to.
+    by_svm : callable
+        ``by_svm(A, b, radius, start, tol=, deadline=) -> x`` for a few dense columns A, by another
+        method: `anynorm.reductions.lasso_by_svm`.
+
     Examples
     --------
     >>> import numpy as np
-    >>> from anynorm.solvers.lasso.ball import LassoBall
     >>> from anynorm.design.lasso_design import LassoDesign
-    >>> ball = LassoBall(LassoDesign(np.diag([2.0, 1.0]), None, False), np.array([2.0, 3.0]))
+    >>> from anynorm.reductions import lasso_by_svm
+    >>> from anynorm.solvers.lasso.ball import LassoBall
+    >>> design = LassoDesign(np.diag([2.0, 1.0]), None, False)
+    >>> ball = LassoBall(design, np.array([2.0, 3.0]), lasso_by_svm)
     >>> ball.solve(1.0).coef.round(6), ball.solve(2.0).coef.round(6)
     (array([0.4, 0.6]), array([0.6, 1.4]))
     """
 
-    def __init__(self, design: LassoDesign, b: Array) -> None:
-        self.design, self.b = design, b
-        self.zero_primal = float(b @ b)
+    def __init__(self, design: LassoDesign, b: Array, by_svm: BySVM) -> None:
+        self.design, self.b, self.by_svm = design, b, by_svm
         self.first_pull = self.pull = design.adjoint(b)
         self.residual = b
         self.first_penalty = self.penalty = float(np.abs(self.pull).max(initial=0.0))
@@ -107,33 +94,26 @@ class LassoBall:
         progress: Callable[[Progress], None] | None = None,
     ) -> Solution:
         """Solve the problem for one radius; `dual` of the solution is the residual t."""
-        self.radius, self.tol = float(radius), tol
-        self.deadline = math.inf if deadline is None else deadline
-        began = time.monotonic()
-        best = _Point(math.inf, self.work.index, self.x)
-        bound, dual = 0.0, self.b
-        within, idle, least, n_iter, stopped = False, 0, math.inf, 0, Status.MAX_ITER
+        self.problem = LassoProblem(self.design, self.b, float(radius))
+        self.radius, self.tol, self.budget = float(radius), tol, Budget(max_iter, deadline)
+        best = Incumbent(self.problem, tol, self.budget, progress)
+        within, patience = False, Patience(2 * _STALLS, 0.9)
         while True:
-            best = self._feasible(best)
-            value = self._bound()
-            if value > bound:
-                bound, dual = value, self.residual
-            gap = relative_gap(best.primal, bound, self.zero_primal)
-            if progress is not None:
-                seconds = time.monotonic() - began
-                progress(Progress(n_iter, best.primal, bound, gap, seconds))
-            idle, least = (0, gap) if gap < 0.9 * least or not within else (idle + 1, least)
-            if gap <= tol or n_iter >= max_iter or idle > 2 * _STALLS:
+            columns, x, residual = self._feasible()
+            values = self.problem.values_of(residual, self.residual, _top(self.pull))
+            best.offer(values, (columns, x), self.residual)
+            stalled = patience.is_over(best.gap)
+            if not within:  # while the penalty falls, the gap says little
+                patience.forget()
+            if best.reached or stalled or not self.budget.spend():
                 break
-            if time.monotonic() > self.deadline:
-                stopped = Status.TIME_LIMIT
-                break
-            within = self._advance(within, idle)
-            n_iter += 1
+            within = self._advance(within, patience.since)
         coef = np.zeros(self.design.shape[1])
-        coef[best.columns] = best.x
-        certificate = certify_ball(self.design, self.b, self.radius, coef, dual, tol, stopped)
-        return Solution(dual=dual, certificate=certificate, n_iter=n_iter, coef=coef)
+        columns, x = best.primal_point
+        coef[columns] = x
+        dual, stopped = best.dual_point, self.budget.stopped
+        certificate = certify(self.problem, coef, dual, tol=tol, stopped=stopped)
+        return Solution(dual=dual, certificate=certificate, n_iter=self.budget.n_iter, coef=coef)
 
     def _advance(self, within: bool, idle: int) -> bool:
         """One working set; returns whether the penalty is that of the ball by now."""
@@ -158,17 +138,12 @@ class LassoBall:
         self.trend = (before - self.pull) / moved if moved > 0 else None
         return within
 
-    def _feasible(self, best: _Point) -> _Point:
-        """The better of `best` and the present point, scaled into the ball."""
+    def _feasible(self) -> tuple[Index, Array, Array]:
+        """The present point scaled into the ball, by its working columns, and its residual."""
         size = float(np.abs(self.x).sum())
         share = min(1.0, self.radius / size) if size > 0 else 1.0
         residual = self.residual if share == 1.0 else (1 - share) * self.b + share * self.residual
-        primal = float(residual @ residual)
-        return _Point(primal, self.work.index, share * self.x) if primal < best.primal else best
-
-    def _bound(self) -> float:
-        """The dual value of the present residual."""
-        return dual_value(self.b, self.radius, self.residual, _top(self.pull))
+        return self.work.index, share * self.x, residual
 
     def _grow(self, target: float, within: bool) -> None:
         """Let the columns join that the present or the expected residual is most along."""
@@ -199,9 +174,9 @@ class LassoBall:
                 return
             used = np.flatnonzero(self.x)
             work = max(1, len(used) * len(every))
-            sweeps = int(min(_SWEEPS, max(1, _KERNEL_STEPS // work)))
+            sweeps = int(min(_SWEEPS, max(1, _STEPS_PER_CALL // work)))
             descend_gram(self.work.gram, pulled, self.x, self.penalty, used, sweeps, enough)
-            if time.monotonic() > self.deadline:
+            if not self.budget.in_time():
                 return
 
     def _settle(self, pulled: Array) -> bool:
@@ -220,7 +195,7 @@ class LassoBall:
                 excess = float(outside.max(initial=0.0)) - self.penalty
                 if excess <= max(allowed, 1e-10 * self.penalty):
                     return True
-            if time.monotonic() > self.deadline:
+            if not self.budget.in_time():
                 return True
         return False
 
@@ -272,48 +247,17 @@ class LassoBall:
             return found[:, 0], found[:, 1]
 
     def _settle_by_svm(self) -> None:
-        """The same by Wolfe's method on the equivalent SVM, which takes more steps but ends."""
-        points = lasso_to_svm(self.design.dense_block(self.work.index), self.b, self.radius)
+        """The same on the equivalent SVM, which takes more steps but ends."""
         size = float(np.abs(self.x).sum())
-        start = points.to_simplex(self.x * min(1.0, self.radius / size if size > 0 else 1.0))
-        found = solve_min_norm(
-            points,
-            tol=0.1 * self.tol,
-            deadline=None if math.isinf(self.deadline) else self.deadline,
-            start=start,
+        start = self.x * min(1.0, self.radius / size if size > 0 else 1.0)
+        block = self.design.dense_block(self.work.index)
+        self.x = self.by_svm(
+            block, self.b, self.radius, start, tol=0.1 * self.tol, deadline=self.budget.deadline
         )
-        assert found.x is not None
-        self.x = points.to_lasso(found.x)
         residual = self.b - self.design.combine(self.work.index, self.x)
         self.penalty = float(
             np.abs(self.design.adjoint(residual)[self.work.index]).max(initial=0.0)
         )
-
-
-def certify_ball(
-    design: LassoDesign,
-    b: Array,
-    radius: float,
-    coef: Array,
-    dual: Array,
-    tol: float,
-    stopped: Status = Status.MAX_ITER,
-) -> Certificate:
-    """Certify coefficients: ``||A x - b||^2`` from these alone, the bound from the dual alone."""
-    index = np.flatnonzero(coef)
-    residual = b - design.combine(index, coef[index])
-    primal, zero_primal = float(residual @ residual), float(b @ b)
-    bound = dual_value(b, radius, dual, _top(design.adjoint(dual)))
-    gap = relative_gap(primal, bound, zero_primal)
-    status = Status.OPTIMAL if abs(gap) <= tol else stopped
-    return Certificate(primal, bound, gap, status, tol, zero_primal)
-
-
-def dual_value(b: Array, radius: float, dual: Array, top: float) -> float:
-    """``max(0, t'b - r ||A't||_inf)^2 / ||t||^2`` for the dual t and its largest product with A."""
-    length = float(np.linalg.norm(dual))
-    margin = float(dual @ b) - radius * top
-    return (margin / length) ** 2 if margin > 0 and length > 0 else 0.0
 
 
 def _top(pull: Array) -> float:

@@ -2,7 +2,7 @@
 
         minimise_x   ||A x - b||^2   subject to   ||x||_1 <= r,      for all r from 0 to the end
 
-The solutions are piecewise linear in r.  `lasso_segments.py` goes from joint to joint among the
+The solutions are piecewise linear in r.  `segments.py` goes from joint to joint among the
 columns whose products with the residual are largest.  After a number of joints, one product of all
 columns with all their residuals shows which joints hold: up to the first one at which a column
 outside has a larger product than lambda.  From the joint before it the way goes on with that
@@ -13,7 +13,6 @@ the certificates, one for each joint, and removes the rounding that has come tog
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -23,9 +22,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from anynorm.design.lasso_design import LassoDesign
-from anynorm.problem.certificate import Certificate, relative_gap
+from anynorm.problem import LassoProblem
+from anynorm.problem.certificate import Certificate, certificate_of
 from anynorm.problem.solution import Progress, Status
-from anynorm.solvers.lasso.ball import dual_value
+from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.lasso.segments import Event, Rounding, Segments
 from anynorm.solvers.lasso.working_columns import WorkingColumns
 
@@ -113,9 +113,9 @@ def follow_lasso(
     >>> record.radii.round(9), record.penalties.round(9), record.stopped
     (array([0.  , 0.25, 4.  ]), array([4., 3., 0.]), 'end')
     """
-    homotopy = _Homotopy(design, b, deadline)
+    most = 1 << 62 if max_joints is None else int(max_joints)
+    homotopy = _Homotopy(design, b, Budget(most, deadline))
     homotopy.max_features = design.shape[1] if max_features is None else int(max_features)
-    homotopy.max_joints = math.inf if max_joints is None else int(max_joints)
     homotopy.radius_max = math.inf if radius_max is None else float(radius_max)
     return homotopy.follow(progress)
 
@@ -124,12 +124,10 @@ class _Homotopy:
     """The path as far as it is verified, and the columns at work."""
 
     max_features: int
-    max_joints: float
     radius_max: float
 
-    def __init__(self, design: LassoDesign, b: Array, deadline: float | None) -> None:
-        self.design, self.b = design, b
-        self.deadline = math.inf if deadline is None else deadline
+    def __init__(self, design: LassoDesign, b: Array, budget: Budget) -> None:
+        self.design, self.b, self.budget = design, b, budget
         self.zero_primal = float(b @ b)
         norms = design.norms()
         self.rounding = Rounding(norms, math.sqrt(self.zero_primal))
@@ -146,7 +144,6 @@ class _Homotopy:
 
     def follow(self, progress: Callable[[Progress], None] | None) -> LassoRecord:
         """The record of the path."""
-        began = time.monotonic()
         self._grow(np.empty(0, dtype=np.intp))
         stopped = self._stopped()
         while not stopped:
@@ -157,8 +154,8 @@ class _Homotopy:
                 self.level += 1
             if progress is not None:
                 last = self.certificates[-1]
-                seconds = time.monotonic() - began
-                progress(Progress(len(self.joints) - 1, last.primal, last.dual, last.gap, seconds))
+                place, seconds = len(self.joints) - 1, self.budget.seconds
+                progress(Progress(place, last.primal, last.dual, last.gap, seconds))
             stopped = stopped or self._stopped()
         return self._record(stopped)
 
@@ -169,11 +166,11 @@ class _Homotopy:
             return _STOPPED[last.event]
         if last.penalty <= self.rounding.least(last.columns, last.x):
             return _STOPPED[Event.END]
-        if len(self.joints) >= self.max_joints:
+        if len(self.joints) >= self.budget.max_iter:
             return "max_joints"
         if self.level >= len(_TIES):
             return "stuck"
-        return "time_limit" if time.monotonic() > self.deadline else ""
+        return "" if self.budget.in_time() else "time_limit"
 
     def _ahead(self) -> tuple[list[_Joint], str]:
         """The next joints, as far as the columns at work know, and why there are no more."""
@@ -184,7 +181,7 @@ class _Homotopy:
         segments.begin(x[index], self.pull[index], last.penalty)
         joints: list[_Joint] = []
         idle, radius = 0, float(np.abs(last.x).sum())
-        while len(joints) < min(self.count, self.max_joints - len(self.joints)):
+        while len(joints) < min(self.count, self.budget.max_iter - len(self.joints)):
             segments.turn()
             if len(segments.S) > self.max_features:
                 return joints, "max_features"
@@ -200,7 +197,7 @@ class _Homotopy:
                 idle, radius = 0, float(np.abs(segments.x).sum())
             elif event is not Event.JOINT:
                 return joints, _STOPPED[event]
-            if event is not Event.JOINT or time.monotonic() > self.deadline:
+            if event is not Event.JOINT or not self.budget.in_time():
                 break
         return joints, ""
 
@@ -246,11 +243,8 @@ class _Homotopy:
         return verified
 
     def _certificate(self, radius: float, residual: Array, top: float) -> Certificate:
-        primal = float(residual @ residual)
-        bound = dual_value(self.b, radius, residual, top)
-        gap = relative_gap(primal, bound, self.zero_primal)
-        status = Status.OPTIMAL if abs(gap) <= VERIFIED else Status.UNCERTIFIED
-        return Certificate(primal, bound, gap, status, VERIFIED, self.zero_primal)
+        values = LassoProblem(self.design, self.b, radius).values_of(residual, residual, top)
+        return certificate_of(values, VERIFIED, stopped=Status.UNCERTIFIED)
 
     def _grow(self, above: Index) -> None:
         """Let the columns join the work that are above lambda, and those that come near."""

@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from anynorm.design.features import DenseFeatures, SparseFeatures
-from anynorm.solvers.linear.box import Box
+from anynorm.norms.dual_sets import Box
 from anynorm.solvers.linear.newton import Iterate, ProximalBox, minimise_smooth
 from anynorm.solvers.linear.points import PrimalDual
 from anynorm.solvers.linear.polish import polish_free_set

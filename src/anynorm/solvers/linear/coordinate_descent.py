@@ -20,7 +20,6 @@ slows the steps down nor lags behind them.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -28,10 +27,11 @@ import numpy as np
 
 from anynorm.design.features import SparseFeatures
 from anynorm.design.sparse_loops import descend
-from anynorm.solvers.linear.box import Box
+from anynorm.norms.dual_sets import Box
+from anynorm.solvers.frame.budget import Budget
 
 _NEIGHBOURS = 16
-_ENTRIES_PER_CALL = 10_000_000  # a kernel call stays well below 0.2 s, so that Ctrl-C is heard
+_ENTRIES_PER_CALL = 10_000_000  # a call stays well below 0.2 s, so that Ctrl-C is heard
 _RELAXATION = 1.3
 _SETTLED_RELAXATION = 1.6
 _SMOOTH_RELAXATION = 1.2
@@ -60,8 +60,7 @@ def descend_dual(
     *,
     tol: float,
     seed: int,
-    max_epochs: int,
-    deadline: float,
+    budget: Budget,
     check: Callable[[DualState], bool],
     finish: Callable[[DualState], bool],
     patient: bool = False,
@@ -77,7 +76,7 @@ def descend_dual(
     goal = tol
     gaps: list[float] = []
     tiny = np.finfo(float).tiny
-    while state.epochs < max_epochs and time.monotonic() < deadline:
+    while budget.spend():
         gap = run.epoch() / max(abs(run.dual_value()), tiny)
         gaps.append(gap)
         run.recentre()
@@ -183,7 +182,7 @@ class _Run:
         return _SETTLED_RELAXATION if self.settled() else _RELAXATION
 
     def _portions(self) -> Iterator[np.ndarray]:
-        """The active rows in this epoch's order, a kernel call at a time."""
+        """The active rows in this epoch's order, one call at a time."""
         blocks = -(-self.active.size // _NEIGHBOURS)
         first = self.rng.permutation(blocks) * _NEIGHBOURS
         positions = (first[:, None] + np.arange(_NEIGHBOURS)).ravel()

@@ -10,7 +10,6 @@ ones where the bias is not free.
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,14 +18,13 @@ import scipy.linalg.blas
 import scipy.sparse as sp
 
 from anynorm import design
-from anynorm.losses.bias import optimal_bias
+from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
-from anynorm.solvers.linear.box import box_of
+from anynorm.solvers.frame.budget import Budget
 
 _MOST_ROWS = 500
 _COLUMNS_PER_ROW = 4
 _SMALL_ENTRIES = 4_000_000
-_LOSSES = ("hinge", "absolute", "squared_hinge")
 _SMALLEST_TOL = 1e-8
 _PASSES = 200
 _STEPS_PER_CALL = 20_000  # below 0.2 s, so that Ctrl-C is heard
@@ -43,7 +41,9 @@ def few_rows_suit(problem: Problem, tol: float) -> bool:
     n, p = problem.X.shape
     few = n <= _MOST_ROWS and _COLUMNS_PER_ROW * n <= p
     small = not sp.issparse(problem.X) or n * p <= _SMALL_ENTRIES
-    return few and small and problem.loss.name in _LOSSES and tol >= _SMALLEST_TOL
+    box = problem.dual_set
+    bounded = isinstance(box, Box) and bool(np.isfinite(box.lower).all())
+    return few and small and bounded and tol >= _SMALLEST_TOL
 
 
 def with_dense_rows(problem: Problem) -> Problem:
@@ -119,13 +119,13 @@ class RowsDual:
     @classmethod
     def of(cls, problem: Problem) -> RowsDual:
         """The dual for the problem's loss, C and weights."""
-        y, weights = problem.y, problem.sample_weight
-        box = box_of(problem.loss, problem.C * (np.ones(len(y)) if weights is None else weights))
+        y, box = problem.y, problem.dual_set
+        assert isinstance(box, Box)
         lower = np.where(y > 0, box.lower, -box.upper)
         upper = np.where(y > 0, box.upper, -box.lower)
         nothing, bias = np.zeros(len(y)), 0.0
         if problem.free_bias:
-            bias = optimal_bias(problem.loss, nothing, y, problem.C, weights)
+            bias = problem.best_bias(nothing)
         empty = problem.loss_at(nothing, bias)
         return cls(y, (lower, upper, box.shift), problem.free_bias, bias, empty)
 
@@ -179,8 +179,7 @@ class RowsDual:
         scores: np.ndarray,
         *,
         tol: float,
-        max_iter: int,
-        deadline: float | None,
+        budget: Budget,
     ) -> tuple[np.ndarray, int]:
         """Beta at a gap of about `tol`, if a few passes reach it; n steps count as an iteration.
 
@@ -201,7 +200,7 @@ class RowsDual:
             )
         matrix.flat[:: len(y) + 1] += box[2]
         gradient = scores - y + box[2] * beta
-        accuracy, steps, most = tol, 0, min(_PASSES, max_iter) * n
+        accuracy, steps, most = tol, 0, min(_PASSES, max(budget.left, 1)) * n
         while True:
             share = min(most - steps, _STEPS_PER_CALL)
             made, gap, accuracy, value = settle(
@@ -209,8 +208,7 @@ class RowsDual:
                 share,
             )  # fmt: skip
             steps += made
-            late = deadline is not None and time.monotonic() >= deadline
-            if gap <= tol or steps >= most or late or made < share:
+            if gap <= tol or steps >= most or made < share or not budget.in_time():
                 break
         if rows is not None:
             part, beta = beta, whole.copy()

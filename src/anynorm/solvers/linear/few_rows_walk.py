@@ -13,7 +13,6 @@ and their primal values are the same.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -21,8 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anynorm.problem import Problem
-from anynorm.problem.certificate import Certificate, optimal_bias, relative_gap
+from anynorm.problem.certificate import Certificate, certify, relative_gap
 from anynorm.problem.solution import Progress, Status
+from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.linear.few_rows import FewRows, RowsDual, weighted_gram
 from anynorm.solvers.linear.pair_loops import drop_columns, middle_bias, total_cost
 from anynorm.solvers.linear.pruning import (
@@ -51,9 +51,9 @@ class Limits:
     deadline: float | None
     seed: int
 
-    def late(self) -> bool:
-        """Whether the time is over."""
-        return self.deadline is not None and time.monotonic() >= self.deadline
+    def budget(self) -> Budget:
+        """What one round may spend."""
+        return Budget(self.max_iter, self.deadline)
 
 
 def walk_few_rows(
@@ -79,7 +79,7 @@ def walk_few_rows_over_C(
     rounds: list[Round] | None = None
     for C in Cs:
         at = replace(problem, C=float(C))
-        known = None if rounds is None else _carried_over(rounds, at)
+        known = None if rounds is None else _carried_over(rounds, at, rows)
         if known is None:
             start = None if rounds is None else rounds[0].dual
             known = walk_few_rows(at, rows, limits, start, progress)
@@ -87,38 +87,41 @@ def walk_few_rows_over_C(
         yield rounds
 
 
-def _carried_over(rounds: Sequence[Round], problem: Problem) -> list[Round] | None:
+def _carried_over(rounds: Sequence[Round], problem: Problem, rows: FewRows) -> list[Round] | None:
     """The rounds of a smaller C as those of the problem's, None where they are not."""
     if problem.loss.smooth:
         return None
     one_norm = replace(problem, regulariser="l1", feature_scale=None)
-    zero_primal = problem.zero_primal()
     found = []
     for known in rounds:
         was = known.certificate
         loss = problem.loss_at(known.scores, known.intercept)
-        primal = was.primal + loss * (1.0 - known.one_norm.C / problem.C)
-        gap = relative_gap(primal, was.dual, zero_primal)
-        if loss > _NO_SLACK * primal or gap > was.tol or was.status is not Status.OPTIMAL:
+        if loss > _NO_SLACK * was.primal or was.status is not Status.OPTIMAL:
             return None
-        certificate = Certificate(primal, was.dual, gap, was.status, was.tol, zero_primal)
-        found.append(
-            Round(
-                coef=known.coef, intercept=known.intercept, dual=known.dual, scores=known.scores,
-                certificate=certificate, n_iter=known.n_iter, feature_scale=known.feature_scale,
-                one_norm=one_norm,
-            )
-        )  # fmt: skip
+        assert known.coef is not None
+        used = np.flatnonzero(known.feature_scale)
+        inner = replace(
+            problem,
+            X=(rows.columns if len(used) == problem.n_coefs else rows.columns[used]).T,
+            feature_scale=known.feature_scale[used],
+            intercept=known.bias_kind,
+        )
+        coef, bias = known.coef[used], known.intercept
+        certificate = certify(inner, coef, bias, known.dual, tol=was.tol)
+        if certificate.status is not Status.OPTIMAL:
+            return None
+        found.append(replace(known, certificate=certificate, one_norm=one_norm))
     return found
 
 
 class _Found(NamedTuple):
-    """Coefficients of the columns in use, bias, scores, and the certificate of the round."""
+    """Coefficients of the columns in use, bias, scores, and the values of the round."""
 
     coef: np.ndarray
     intercept: float
     scores: np.ndarray
-    certificate: Certificate
+    primal: float
+    dual: float
 
 
 class _Walk:
@@ -135,7 +138,7 @@ class _Walk:
         self.one_norm = replace(problem, regulariser="l1", feature_scale=None)
         self.dual = RowsDual.of(problem)
         self.zero_primal = problem.zero_primal()
-        self.began, self.n_iter = time.monotonic(), 0
+        self.time, self.n_iter = limits.budget(), 0
         self.generosity = GENEROSITY
         self.bias_size = problem.bias_feature
         self.used, self.columns = np.arange(problem.n_coefs), rows.columns
@@ -169,34 +172,51 @@ class _Walk:
         before = self._objective(self.coef, self.intercept, self.scores)
         missed = self._reweight()
         here = self._here()
-        if self.limits.late():
-            return self._record(self._certificate(here, self._dual_value()), 0)
+        if not self.time.in_time():
+            return self._record(0)
         found, n_iter = self._solve()
         if missed and self._objective(found.coef, found.intercept, found.scores) > before:
             # What came back did not pay: without it the objective cannot rise.
             self.generosity = less_generous(self.generosity, self.limits.tol)
             self._leave_out()
             found, n_iter = self._solve()
-        if found.certificate.primal > here:  # no better than where it began
-            return self._record(self._certificate(here, found.certificate.dual), n_iter)
+        if found.primal > here:  # no better than where it began
+            return self._record(n_iter)
         return self._accept(found, n_iter)
 
     def _accept(self, found: _Found, n_iter: int) -> Round:
         self.coef, self.intercept, self.scores = found.coef, found.intercept, found.scores
         if self.progress is not None:
-            certificate = found.certificate
-            self._report(Progress(0, certificate.primal, certificate.dual, certificate.gap, 0.0))
-        return self._record(found.certificate, n_iter)
+            gap = relative_gap(found.primal, found.dual, self.zero_primal)
+            self._report(Progress(0, found.primal, found.dual, gap, 0.0))
+        return self._record(n_iter)
 
-    def _record(self, certificate: Certificate, n_iter: int) -> Round:
-        """The round as it is handed out, with all columns."""
+    def _record(self, n_iter: int) -> Round:
+        """The round as it is handed out: certified, and with all columns."""
         assert self.beta is not None
+        inner, dual = self._inner(), self.dual.y * self.beta
         scale = np.ones(len(self.used)) if self.weights is None else np.sqrt(self.weights)
         return Round(
-            coef=self._spread(self.coef), intercept=self.intercept, dual=self.dual.y * self.beta,
-            scores=self.scores, certificate=certificate, n_iter=n_iter,
-            feature_scale=self._spread(scale), one_norm=self.one_norm,
-        )  # fmt: skip
+            coef=self._spread(self.coef),
+            intercept=self.intercept,
+            dual=dual,
+            scores=self.scores,
+            certificate=self._certificate(inner, dual),
+            n_iter=n_iter,
+            feature_scale=self._spread(scale),
+            one_norm=self.one_norm,
+            bias_kind=inner.intercept,
+        )
+
+    def _inner(self) -> Problem:
+        """The round's 2-norm problem, on the columns in use."""
+        X, scale = self.columns.T, None if self.weights is None else np.sqrt(self.weights)
+        bias: Any = "free" if self.dual.free else self.bias_size or None
+        return replace(self.problem, X=X, feature_scale=scale, intercept=bias)
+
+    def _certificate(self, inner: Problem, dual: np.ndarray) -> Certificate:
+        stopped = self.time.stopped
+        return certify(inner, self.coef, self.intercept, dual, tol=self.limits.tol, stopped=stopped)
 
     def _spread(self, values: np.ndarray) -> np.ndarray:
         """Values of the columns in use, with zeros for all others."""
@@ -213,7 +233,7 @@ class _Walk:
         problem = self.problem
         if not problem.loss.smooth:
             return float(middle_bias(scores, problem.y, self.dual.box))
-        return optimal_bias(problem.loss, scores, problem.y, problem.C, problem.sample_weight)
+        return problem.best_bias(scores)
 
     def _objective(self, coef: np.ndarray, bias: float, scores: np.ndarray) -> float:
         """The 1-norm objective."""
@@ -228,22 +248,10 @@ class _Walk:
         norm = self._norm(self.coef, self.intercept)
         return 0.5 * norm + self._loss(self.scores, self.intercept)
 
-    def _dual_value(self) -> float:
-        """The round's dual objective at the present beta."""
-        assert self.beta is not None
-        pulled = self.pulled
-        square = float(pulled @ (pulled if self.weights is None else self.weights * pulled))
-        square += (self.bias_size * float(self.beta.sum())) ** 2
-        return self.dual.gain(self.beta) - 0.5 * square
-
-    def _certificate(self, primal: float, dual: float) -> Certificate:
-        tol = self.limits.tol
-        dual = max(dual, 0.0)
-        gap = relative_gap(primal, dual, self.zero_primal)
-        status = Status.OPTIMAL
-        if not abs(gap) <= tol:
-            status = Status.TIME_LIMIT if self.limits.late() else Status.MAX_ITER
-        return Certificate(primal, dual, gap, status, tol, self.zero_primal)
+    def _reached(self, found: _Found) -> bool:
+        """Whether the gap of the round is small enough."""
+        gap = relative_gap(found.primal, max(found.dual, 0.0), self.zero_primal)
+        return abs(gap) <= self.limits.tol
 
     # ------------------------------------------------------------ one round
 
@@ -251,23 +259,23 @@ class _Walk:
         """Solve the round's problem by its dual, or else by the other methods."""
         beta, scores = self._start()
         rows = None if self.weights is None else self.dual.rows_to_move(beta, scores)
-        n_iter = 0
+        budget = self.limits.budget()
         # The variables that are likely to change first; where that does not do, all of them.
         for chosen in (None,) if rows is None else (rows, None):
             beta, made = self.dual.solve(
-                self._matrix(chosen), chosen, beta, scores, tol=0.5 * self.limits.tol,
-                max_iter=max(1, self.limits.max_iter - n_iter), deadline=self.limits.deadline,
-            )  # fmt: skip
+                self._matrix(chosen), chosen, beta, scores, tol=0.5 * self.limits.tol, budget=budget
+            )
+            budget.book(made)
             self.beta, self.pulled = beta, self.columns @ beta
-            found, n_iter = self._found(), n_iter + made
-            if found.certificate.status is Status.OPTIMAL or n_iter >= self.limits.max_iter:
+            found = self._found()
+            if self._reached(found) or not budget.left:
                 break
             scores = self._kernel_scores()
-        if found.certificate.status is not Status.OPTIMAL:
+        if not self._reached(found):
             found, more = self._hand_over()
-            n_iter += more
-        self.n_iter += n_iter
-        return found, n_iter
+            budget.book(more)
+        self.n_iter += budget.n_iter
+        return found, budget.n_iter
 
     def _start(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the round starts: beta and K beta."""
@@ -315,35 +323,43 @@ class _Walk:
             if 0 < margin < 1:
                 # Scaled up until there is no slack: at no bound, this holds for every larger C.
                 loss_left = self._loss(scores / margin, middle / margin)
-                certificate = self._certificate(0.5 * square / margin**2 + loss_left, dual)
-                if certificate.status is Status.OPTIMAL:
-                    return _Found(coef / margin, middle / margin, scores / margin, certificate)
-        return _Found(coef, bias, scores, self._certificate(0.5 * square + loss, dual))
+                scaled = _Found(
+                    coef / margin,
+                    middle / margin,
+                    scores / margin,
+                    0.5 * square / margin**2 + loss_left,
+                    dual,
+                )
+                if self._reached(scaled):
+                    return scaled
+        return _Found(coef, bias, scores, 0.5 * square + loss, dual)
 
     def _hand_over(self) -> tuple[_Found, int]:
         """The round's problem by the other methods, from the point found."""
         assert self.beta is not None
-        X, scale = self.columns.T, None if self.weights is None else np.sqrt(self.weights)
+        inner = self._inner()
         if not len(self.columns):
-            X, scale = self.problem.X, np.zeros(self.problem.n_coefs)
-        bias: Any = "free" if self.dual.free else self.bias_size or None
+            inner = replace(inner, X=self.problem.X, feature_scale=np.zeros(self.problem.n_coefs))
         solution = solve_linear(
-            replace(self.problem, X=X, feature_scale=scale, intercept=bias),
-            tol=self.limits.tol, max_iter=self.limits.max_iter, deadline=self.limits.deadline,
-            seed=self.limits.seed, start=self.dual.y * self.beta,
+            inner,
+            tol=self.limits.tol,
+            max_iter=self.limits.max_iter,
+            deadline=self.limits.deadline,
+            seed=self.limits.seed,
+            start=self.dual.y * self.beta,
             progress=None if self.progress is None else self._report,
-        )  # fmt: skip
+        )
         assert solution.coef is not None
         self.beta = self.dual.y * solution.dual
         self.pulled = self.columns @ self.beta
         coef = solution.coef[: len(self.columns)]
-        scores = coef @ self.columns
-        return _Found(coef, solution.intercept, scores, solution.certificate), solution.n_iter
+        values = solution.certificate.primal, solution.certificate.dual
+        return _Found(coef, solution.intercept, coef @ self.columns, *values), solution.n_iter
 
     def _report(self, state: Progress) -> None:
         assert self.progress is not None
-        iteration, seconds = self.n_iter + state.iteration, time.monotonic() - self.began
-        self.progress(state._replace(iteration=iteration, seconds=seconds))
+        iteration = self.n_iter + state.iteration
+        self.progress(state._replace(iteration=iteration, seconds=self.time.seconds))
 
     # ------------------------------------------------------------ between two rounds
 

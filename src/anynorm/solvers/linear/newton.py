@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from scipy.special import expit
 
 from anynorm.design.features import DenseFeatures, SparseFeatures
+from anynorm.losses.bias import balanced_bias
+from anynorm.losses.curves import Derivatives
 from anynorm.solvers.linear.newton_system import NewtonSystem
 
 _ROUNDING = 1e-15
@@ -26,61 +26,6 @@ _IDLE_STEPS = 3
 _PATIENCE = 40
 _SHORT = 0.01
 _SHORT_STEPS = 8
-
-
-class Curve(Protocol):
-    """h' and h'' of every example as functions of its residual."""
-
-    def dual(self, residual: np.ndarray) -> np.ndarray:
-        """Return h'(r)."""
-
-    def curvature(self, residual: np.ndarray) -> np.ndarray:
-        """Return h''(r)."""
-
-
-@dataclass(frozen=True)
-class SquaredHinge:
-    """h(r) = cost * max(r, 0)^2."""
-
-    cost: np.ndarray
-
-    def dual(self, residual: np.ndarray) -> np.ndarray:
-        """Return h'(r)."""
-        return 2.0 * self.cost * np.maximum(residual, 0.0)
-
-    def curvature(self, residual: np.ndarray) -> np.ndarray:
-        """Return h''(r)."""
-        return np.where(residual > 0, 2.0 * self.cost, 0.0)
-
-
-@dataclass(frozen=True)
-class Squared:
-    """h(r) = cost * r^2."""
-
-    cost: np.ndarray
-
-    def dual(self, residual: np.ndarray) -> np.ndarray:
-        """Return h'(r)."""
-        return 2.0 * self.cost * residual
-
-    def curvature(self, residual: np.ndarray) -> np.ndarray:
-        """Return h''(r)."""
-        return 2.0 * self.cost
-
-
-@dataclass(frozen=True)
-class Logistic:
-    """h(r) = cost * log(1 + exp(r - 1)), the margin being 1 - r."""
-
-    cost: np.ndarray
-
-    def dual(self, residual: np.ndarray) -> np.ndarray:
-        """Return h'(r)."""
-        return self.cost * expit(residual - 1.0)
-
-    def curvature(self, residual: np.ndarray) -> np.ndarray:
-        """Return h''(r)."""
-        return self.cost * expit(residual - 1.0) * expit(1.0 - residual)
 
 
 @dataclass(frozen=True)
@@ -129,7 +74,7 @@ class Iterate:
 def minimise_smooth(
     features: DenseFeatures | SparseFeatures,
     y: np.ndarray,
-    curve: Curve,
+    curve: Derivatives,
     precision: float,
     u: np.ndarray,
     bias: float,
@@ -146,7 +91,7 @@ def minimise_smooth(
     scores = features.scores(u) if scores is None else scores
     idle, smallest, since, short = 0, np.inf, 0, 0
     while True:
-        bias = _best_bias(y, curve, precision, scores, bias)
+        bias = balanced_bias(curve, y, scores, bias, precision)
         residual = 1.0 - y * (scores + bias)
         dual = curve.dual(residual)
         dual_u = features.adjoint(y * dual)
@@ -209,36 +154,3 @@ def _line_search(y, curve, precision, at, d, e, along):
         else:
             t = low + (high - low) * (-low_slope) / (high_slope - low_slope)
     return low, first
-
-
-def _best_bias(y, curve, precision, scores, bias):
-    """The root of precision * b = y' h'(1 - y (scores + b)) by bracketed Newton steps."""
-    if np.isinf(precision):
-        return 0.0
-
-    def slope(b: float) -> tuple[float, np.ndarray, float]:
-        residual = 1.0 - y * (scores + b)
-        dual = curve.dual(residual)
-        return precision * b - float(y @ dual), residual, float(np.abs(dual).sum())
-
-    low, high, reach = -np.inf, np.inf, 1.0
-    for _ in range(100):
-        here, residual, size = slope(bias)
-        if abs(here) <= 1e-15 * size:
-            return bias
-        if here < 0:
-            low = bias
-        else:
-            high = bias
-        curvature = precision + float(curve.curvature(residual).sum())
-        guess = bias - here / curvature if curvature > 0 else np.nan
-        if not low < guess < high or np.isnan(guess):
-            if np.isinf(low) or np.isinf(high):
-                guess = bias - np.sign(here) * reach
-                reach *= 2.0
-            else:
-                guess = 0.5 * (low + high)
-        if guess == bias or guess in (low, high):
-            return bias
-        bias = guess
-    return bias

@@ -8,31 +8,24 @@ then formed only near the solution, where one or two steps are left.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from anynorm.design.features import DenseFeatures, SparseFeatures
-from anynorm.solvers.linear.newton import (
-    Iterate,
-    Logistic,
-    Squared,
-    SquaredHinge,
-    minimise_smooth,
-)
+from anynorm.losses.curves import Curve
+from anynorm.solvers.linear.newton import Iterate, minimise_smooth
 from anynorm.solvers.linear.points import PrimalDual
 
-_SHARE = 16
-_ROWS_PER_COLUMN = 5
-_SAMPLE_ENTRIES = 100_000
-_SAMPLE_TOL = 1e-4
-_EXTRA_STEPS = 10
+_SHARE = 16  # one row of so many makes the sample
+_ROWS_PER_COLUMN, _SAMPLE_ENTRIES = 5, 100_000  # a sample has at least so many rows and entries
+_SAMPLE_TOL = 1e-4  # of its own problem: further digits are not those of all rows
+_EXTRA_STEPS = 10  # beyond tol, at the most, for the last digits
 
 
 def solve_newton(
     features: DenseFeatures | SparseFeatures,
     y: np.ndarray,
-    curve: SquaredHinge | Squared | Logistic,
+    curve: Curve,
     precision: float,
     start: PrimalDual | None,
     *,
@@ -75,7 +68,7 @@ def _until_rounding(value: Callable[[Iterate], float], tol: float) -> Callable[[
 def _from_sample(
     features: DenseFeatures,
     y: np.ndarray,
-    curve: SquaredHinge | Squared | Logistic,
+    curve: Curve,
     precision: float,
     start: PrimalDual,
     spend: Callable[[int], bool],
@@ -88,7 +81,7 @@ def _from_sample(
     if abs(y[rows].sum()) == m:
         return start
     sample = DenseFeatures(features.X[rows], features.scale)
-    part = replace(curve, cost=curve.cost[rows] * _SHARE)
+    part = curve.part(rows, _SHARE)
 
     def done(at: Iterate) -> bool:
         return at.inner_gap <= _SAMPLE_TOL * float(at.u @ at.u)

@@ -17,7 +17,6 @@ The gap is that of the whole problem, so a wrong guess costs time and nothing el
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -25,19 +24,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from anynorm.design import matvec, rmatvec, row_norms_squared
-from anynorm.losses.bias import optimal_bias
-from anynorm.norms import L1, SquaredL2
 from anynorm.problem import Problem
-from anynorm.problem.certificate import certify, relative_gap
-from anynorm.problem.solution import Progress, Solution, Status
+from anynorm.problem.certificate import Values, relative_gap
+from anynorm.problem.solution import Solution
 from anynorm.screening import Ball, Screening, screened_rows
+from anynorm.solvers.frame.incumbent import Incumbent
 
 SolvePart = Callable[..., Solution]
 
 _ENTRIES = 4_000_000  # of X: what is worth it
-_ROWS_PER_COLUMN = {True: 500, False: 3000}  # the hinge, the squared hinge
+_ROWS_PER_COLUMN = {False: 500, True: 3000}  # with kinks as the hinge, smooth
 _SAMPLE = 16  # one row of so many makes the sample, and one of its rows of so many a first one
-_SAMPLE_TOL = {True: 1e-2, False: 1e-4}
+_SAMPLE_TOL = {False: 1e-2, True: 1e-4}  # with kinks as the hinge, smooth
 _MOST = 0.2  # of the rows: what is solved for at once
 _LEAST, _MORE = 0.03, 0.1
 _ROOM = 1.5  # rows to solve for, for each that costs or has crossed
@@ -47,19 +45,13 @@ _ROUNDING = 1e-12
 
 
 def pays(problem: Problem) -> bool:
-    """Whether rows may be left out: inequality constraints, and many more dense rows than columns.
-
-    Weights of the slack norm itself are not looked at row by row here.
-    """
-    X, slack = problem.X, problem.loss.slack
+    """Whether rows may be left out: margins above 1 are free, and dense rows are many."""
+    X, loss = problem.X, problem.loss
     return (
-        X is not None
+        loss.one_sided
         and not sp.issparse(X)
         and X.shape[0] * X.shape[1] >= _ENTRIES
-        and isinstance(slack, L1 | SquaredL2)
-        and X.shape[0] >= _ROWS_PER_COLUMN[isinstance(slack, L1)] * X.shape[1]
-        and slack.weights is None
-        and not problem.loss.signed
+        and X.shape[0] >= _ROWS_PER_COLUMN[loss.smooth] * X.shape[1]
     )
 
 
@@ -71,20 +63,14 @@ class RowSearch:
     problem : Problem
         One that `pays`.
     solve_part : callable
-        ``solve_part(problem, tol=, max_iter=, deadline=, start=) -> Solution`` for fewer rows.
-    progress : callable, optional
-        Called with a `Progress` at every gap of the whole problem.
+        ``solve_part(problem, tol=, budget=, start=, primal=) -> Solution`` for fewer rows.
+    best : Incumbent
+        Of the whole problem; its budget is that of all parts together.
     """
 
-    def __init__(
-        self,
-        problem: Problem,
-        solve_part: SolvePart,
-        progress: Callable[[Progress], None] | None,
-    ) -> None:
-        self.problem, self.solve_part, self.progress = problem, solve_part, progress
-        self.began, self.n_iter = time.monotonic(), 0
-        self.hinge = isinstance(problem.loss.slack, L1)
+    def __init__(self, problem: Problem, solve_part: SolvePart, best: Incumbent) -> None:
+        self.problem, self.solve_part, self.best = problem, solve_part, best
+        self.hinge = not problem.loss.smooth
         self.weights = problem.row_weights()
         self.alive = np.flatnonzero(self.weights > 0)
         self.coef, self.bias = np.zeros(problem.n_coefs), 0.0
@@ -93,27 +79,24 @@ class RowSearch:
         self.excess, self.least = math.inf, 0
         self.lengths: np.ndarray | None = None
 
-    def run(self, tol: float, max_iter: int, deadline: float | None) -> Solution | None:
-        """Solve to the gap `tol`; None where it does not pay, with coef and bias to start from."""
-        if not self._solve_samples(max_iter, deadline):
-            return None
+    def run(self) -> bool:
+        """Solve to the gap asked for; False, with coef and bias to start from, if it pays not."""
+        if not self._solve_samples():
+            return False
         self._look()
         work = self._near(np.empty(0, np.intp))
         for _ in range(_ROUNDS):
-            over = deadline is not None and time.monotonic() >= deadline
-            if work is None or over or self.n_iter >= max_iter:
-                return None
-            self._solve_near(work, _PART_TOL * tol, max_iter, deadline)
-            if self.gap <= tol:
-                found = certify(
-                    self.problem, self.coef, self.bias, self.dual, tol=tol, scores=self.scores
-                )
-                if found.status is Status.OPTIMAL:
-                    return Solution(self.dual, found, self.n_iter, self.coef, self.bias)
+            if work is None or not self.best.budget.goes_on():
+                return False
+            self._solve_near(work, _PART_TOL * self.best.tol)
+            if self.gap <= self.best.tol:
+                values = self.problem.values(self.coef, self.bias, self.dual, scores=self.scores)
+                if self.best.offer(values, (self.coef, self.bias), self.dual):
+                    return True
             work = self._uncertain(work)
-        return None
+        return False
 
-    def _solve_samples(self, max_iter: int, deadline: float | None) -> bool:
+    def _solve_samples(self) -> bool:
         """Coefficients from samples of the rows; whether few of the last one's decide."""
         p, alive = self.problem, self.alive
         size = max(1, len(alive) // _SAMPLE)
@@ -122,9 +105,8 @@ class RowSearch:
             weights = self.weights[rows] * (len(alive) / len(rows))
             found = self.solve_part(
                 replace(p, X=p.X[rows], y=p.y[rows], sample_weight=weights),
-                tol=_SAMPLE_TOL[self.hinge],
-                max_iter=max_iter,
-                deadline=deadline,
+                tol=_SAMPLE_TOL[p.loss.smooth],
+                budget=self.best.budget,
                 start=None,
                 primal=(self.coef, self.bias),
             )
@@ -136,18 +118,15 @@ class RowSearch:
     def _keep(self, found: Solution) -> None:
         assert found.coef is not None
         self.coef, self.bias = found.coef, found.intercept
-        self.n_iter += found.n_iter
 
     def _look(self) -> None:
         """The scores of all rows, and their best bias."""
         p = self.problem
         self.scores = matvec(p.X, self.coef)
         if p.free_bias:
-            self.bias = optimal_bias(p.loss, self.scores, p.y, p.C, p.sample_weight)
+            self.bias = p.best_bias(self.scores)
 
-    def _solve_near(
-        self, work: np.ndarray, tol: float, max_iter: int, deadline: float | None
-    ) -> None:
+    def _solve_near(self, work: np.ndarray, tol: float) -> None:
         """Coefficients and duals from the rows at work, and the gap of the whole problem."""
         p = self.problem
         beyond = p.y * (self.scores + self.bias) < 1.0
@@ -165,8 +144,7 @@ class RowSearch:
         found = self.solve_part(
             part,
             tol=tol,
-            max_iter=max_iter - self.n_iter,
-            deadline=deadline,
+            budget=self.best.budget,
             start=start if self.dual.any() else None,
         )
         self._keep(found)
@@ -179,9 +157,7 @@ class RowSearch:
         primal = p.objective(self.coef, self.bias, scores=self.scores)
         self.gap = relative_gap(primal, self.dual_value, self.zero_primal)
         self.excess = primal - self.dual_value
-        if self.progress is not None:
-            seconds = time.monotonic() - self.began
-            self.progress(Progress(self.n_iter, primal, self.dual_value, self.gap, seconds))
+        self.best.report(Values(primal, self.dual_value, self.zero_primal))
 
     def _mean(self, rows: np.ndarray) -> np.ndarray:
         """The weighted mean of some rows, without a copy of them."""

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.linalg
 
 from anynorm.design.features import DenseFeatures, SparseFeatures
-from anynorm.solvers.linear.box import Box
+from anynorm.norms.dual_sets import Box
 
 _LARGEST = 2500
 _LARGEST_SINGULAR = 500

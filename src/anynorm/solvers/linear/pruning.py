@@ -29,7 +29,6 @@ import scipy.sparse as sp
 
 from anynorm import design
 from anynorm.problem import Problem
-from anynorm.problem.certificate import optimal_bias
 
 GENEROSITY = 0.02  # the weight of what comes back, as a share of the 1-norm
 _LESS_GENEROUS = 0.1
@@ -102,7 +101,7 @@ def _fit_bias(problem: Problem, scores: np.ndarray, intercept: float) -> float:
     """The best bias for these scores where it is free, else the one given."""
     if not problem.free_bias:
         return intercept
-    return optimal_bias(problem.loss, scores, problem.y, problem.C, problem.sample_weight)
+    return problem.best_bias(scores)
 
 
 def _drop(

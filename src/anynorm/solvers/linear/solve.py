@@ -2,18 +2,8 @@
 
         minimise_{w, b}   1/2 sum_j (w_j / v_j)^2 + g(1 - y (X w + b))
 
-for the hinge, squared hinge, logistic, squared and absolute losses, with a free, a regularised
-or no bias.  The choice:
-
-    sparse X, both sides large, box dual     over-relaxed dual coordinate descent, and where that
-                                             is too slow the Newton methods below from there
-    hinge, absolute                          augmented Lagrangian with semismooth Newton steps,
-                                             and the exact solution for the free set it finds;
-                                             where it crawls, an interior-point method
-    squared hinge, logistic, squared         Newton
-
-Dense data with far fewer examples than features are first rotated into the examples' span; with
-far more examples, the hinge and squared hinge losses are solved for some examples at a time.
+for losses whose duals are bounded one by one, with a free, a regularised or no bias.  The order
+in which methods are tried stands in `METHODS`, and for one set of features in `NEWTON_METHODS`.
 Whatever was done, the result is certified from (w, b) and the dual variables alone, and a
 method that misses the gap hands over to the next one.  Small problems are always solved to the
 last digit.
@@ -22,44 +12,35 @@ last digit.
 from __future__ import annotations
 
 import functools
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy.linalg
 
 from anynorm import design
 from anynorm.design.features import DenseFeatures, SparseFeatures, make_features
+from anynorm.norms.dual_sets import Box, CurvedBox
 from anynorm.problem import Problem
-from anynorm.problem.certificate import Certificate, certify, optimal_bias, relative_gap
-from anynorm.problem.solution import Progress, Solution, Status
+from anynorm.problem.solution import Progress, Solution
+from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.incumbent import Incumbent
+from anynorm.solvers.frame.methods import Method, methods_for
 from anynorm.solvers.linear.augmented_lagrangian import solve_augmented
-from anynorm.solvers.linear.box import box_of
 from anynorm.solvers.linear.interior_point import solve_interior
-from anynorm.solvers.linear.newton import Logistic, Squared, SquaredHinge
 from anynorm.solvers.linear.newton_loop import solve_newton
 from anynorm.solvers.linear.parts import RowSearch, pays
 from anynorm.solvers.linear.points import PrimalDual
 from anynorm.solvers.linear.polish import polish_free_set
 from anynorm.solvers.linear.straighten import straighten_dual
 
-if TYPE_CHECKING:
-    from anynorm.solvers.linear.coordinate_descent import DualState
-
-SmoothCurve: TypeAlias = SquaredHinge | Squared | Logistic
-
-_SMALL_ENTRIES = 2_000_000
+_SMALL_ENTRIES = 2_000_000  # of X: up to here the last digits cost little
 _SMALL_TOL = 1e-8
-_DESCENT_SIDE = 1000
-_SPAN_RATIO = 8
-_LARGEST_SPAN = 3000
-_INTERIOR_SIDE = 4000
+_DESCENT_SIDE = 1000  # rows and columns from which Newton systems of sparse data are too large
+_SPAN_RATIO, _LARGEST_SPAN = 8, 3000  # columns per row, rows: where n x n is far less than n x p
+_INTERIOR_SIDE = 4000  # the largest dense system of the interior-point method
 # C x_j^2 beyond which the penalty of a column cannot matter, and to which it is brought down.
 _ABSURD = 1e18
 _STRONG = 1e14
-_BOXED = ("hinge", "absolute", "squared_hinge")
 
 
 def solve_linear(
@@ -77,7 +58,7 @@ def solve_linear(
     Parameters
     ----------
     problem : Problem
-        With features X and the 2-norm regulariser; one of the five named losses.
+        With features X and the 2-norm regulariser; its loss is smooth or has a box dual.
     tol : float
         The relative duality gap to reach.
     max_iter : int
@@ -108,264 +89,131 @@ def solve_linear(
     >>> solution.coef.round(9), round(solution.intercept, 9), solution.status.value
     (array([1.]), -1.0, 'optimal')
     """
-    point, spent = None, 0
-    if start is None and pays(problem):
-        search = RowSearch(problem, functools.partial(_solve_part, seed=seed), progress)
-        found = search.run(tol, max_iter, deadline)
-        if found is not None:
-            return found
-        point, spent = (search.coef, search.bias), search.n_iter
-    run = _Run(problem, tol, max_iter, deadline, progress)
-    run.n_iter = min(spent, max_iter)
-    run.solve(seed, start, point)
-    return run.solution()
+    search = Search(problem, tol, Budget(max_iter, deadline), progress)
+    search.run(METHODS, seed, start)
+    return search.solution()
 
 
 def _solve_part(
     problem: Problem,
     *,
     tol: float,
-    max_iter: int,
-    deadline: float | None,
+    budget: Budget,
     start: np.ndarray | None,
     primal: tuple[np.ndarray, float] | None = None,
     seed: int,
 ) -> Solution:
     """Solve for some rows, no further than to `tol`."""
-    run = _Run(problem, tol, max_iter, deadline, None)
-    run.small, run.goal = False, tol
-    run.solve(seed, start, primal)
-    return run.solution()
+    search = Search(problem, tol, budget, None, exact=False)
+    search.run(METHODS[1:], seed, start, primal)
+    return search.solution()
 
 
-@dataclass
-class _Best:
-    coef: np.ndarray
-    intercept: float
-    primal: float
-    dual: np.ndarray
-    dual_value: float
+class Search:
+    """One solve: the pieces of the problem, and the best certified points so far.
 
+    With `exact` a small problem is solved to the last digit, not only to `tol`.
+    """
 
-class _Run:
-    """One solve: the pieces of the problem, the budget, and the best certified point so far."""
-
-    def __init__(self, problem, tol, max_iter, deadline, progress):
-        self.problem, self.tol, self.progress = problem, tol, progress
-        self.max_iter, self.n_iter = max_iter, 0
-        self.began = time.monotonic()
-        self.deadline = np.inf if deadline is None else deadline
-        weights = problem.sample_weight
-        self.cost = problem.C * (np.ones(problem.n_rows) if weights is None else weights)
+    def __init__(
+        self,
+        problem: Problem,
+        tol: float,
+        budget: Budget,
+        progress: Callable[[Progress], None] | None,
+        *,
+        exact: bool = True,
+    ) -> None:
+        self.problem, self.budget = problem, budget
+        self.best = Incumbent(problem, tol, budget, progress)
+        self.tol, self.small = tol, exact and problem.n_rows * problem.n_coefs <= _SMALL_ENTRIES
+        self.goal = min(tol, _SMALL_TOL) if self.small else tol
+        self.cost = problem.C * problem.row_weights()
+        self.curve = problem.loss.curve(self.cost)
+        self.box = problem.dual_set
         self.precision = 0.0 if problem.free_bias else np.inf
         if problem.bias_feature:
             self.precision = 1.0 / problem.bias_feature**2
         self.features = make_features(problem.X, problem.feature_scale)
-        self.zero_primal = problem.zero_primal()
-        self.small = problem.n_rows * problem.n_coefs <= _SMALL_ENTRIES
-        n, p = problem.X.shape
-        self.goal = min(tol, _SMALL_TOL) if self.small else tol
-        self.best = _Best(np.zeros(p), 0.0, np.inf, np.zeros(n), -np.inf)
+        self.point: PrimalDual | None = None
+        self.descended: PrimalDual | None = None
+        self.started, self.seed = False, 0
 
-    def solve(
+    def run(
         self,
+        methods: Sequence[Method],
         seed: int,
         start: np.ndarray | None,
         primal: tuple[np.ndarray, float] | None = None,
     ) -> None:
-        """Run the methods in turn until one is certified, from duals or from a primal point."""
-        curve = self._curve()
-        point = None if start is None else self._from_dual(start)
+        """Try the methods in turn until one is certified, from duals or from a primal point."""
+        able = methods_for("the 2-norm regulariser on features", methods, self.problem)
+        self.started, self.seed = start is not None, seed
+        if start is not None:
+            self.point = self._from_dual(start)
         if primal is not None:
-            point = PrimalDual(self._unscaled(primal[0]), primal[1], np.zeros(self.features.n))
-        descended = None
-        if self._descent_suits():
-            point = descended = self._descend(seed, point)
-            if self._certified():
+            self.point = PrimalDual(self.unscaled(primal[0]), primal[1], np.zeros(self.features.n))
+        for method in able:
+            if method.suits(self):
+                method.solve(self)
+            if self.best.reached:
                 return
-        span = self._span()
-        if span is not None:
-            self._newton(curve, span, None if point is None else span.from_full(point))
-            if self._certified() or not self.spend(0):
-                return
-            point = self._incumbent()
-        self._newton(curve, _Whole(self.features), point)
-        if not self._certified() and self.spend(0):
-            self._shrink(curve)
-        if descended is not None and not self._certified() and self.spend(1):
-            self._descend(seed + 1, descended, patient=True)
-        if not self._certified():  # whatever rounding did: never worse than no model at all
-            self.offer(PrimalDual(np.zeros(self.features.p), 0.0, np.zeros(self.features.n)))
-
-    def _shrink(self, curve: SmoothCurve | None) -> None:
-        """Try again with columns of absurd scale made smaller.
-
-        Their penalty is then too large, but still lost among the digits of the primal value, while
-        the equations are within reach of the arithmetic.  The true problem is what is certified.
-        """
-        squares = design.column_norms_squared(self.problem.X) / self.features.n
-        scale = np.ones(self.features.p) if self.features.scale is None else self.features.scale
-        pull = self.cost.sum() * squares * scale**2
-        if not np.any(pull > _ABSURD):
-            return
-        cap = np.sqrt(np.divide(_STRONG, pull, out=np.ones_like(pull), where=pull > _ABSURD))
-        whole = self.features
-        self.features = make_features(whole.X, scale * cap)
-        self._newton(curve, _Whole(self.features), None)
-        self.features = whole
-
-    def _newton(
-        self, curve: SmoothCurve | None, view: _Whole | _Span, point: PrimalDual | None
-    ) -> None:
-        y, precision = self.problem.y, self.precision
-        box = box_of(self.problem.loss, self.cost)
-        if curve is not None:
-            found = solve_newton(
-                view.features, y, curve, precision, point,
-                cost=self._cost_at, tol=self.tol, exact=self.small, spend=self.spend,
-            )  # fmt: skip
-        else:
-            found = solve_augmented(
-                view.features, y, box, precision, point, tol=self.goal, spend=self.spend,
-                accept=lambda candidate: self.offer(view.to_full(candidate)),
-            )  # fmt: skip
-        self.offer(view.to_full(found))
-        guess = found.dual
-        suits = self.problem.loss.name in _BOXED and min(view.features.X.shape) <= _INTERIOR_SIDE
-        if suits and not self._certified():
-            found, guess = solve_interior(
-                view.features, y, box, precision, tol=0.1 * self.tol, spend=self.spend
-            )
-            self.offer(view.to_full(found))
-        flat = curve is None or (not isinstance(curve, Logistic) and not self._certified())
-        if flat and self.small:
-            exact = polish_free_set(view.features, y, box, precision, guess, found.bias)
-            if exact is not None:
-                self.offer(view.to_full(PrimalDual(*exact)))
-
-    def _descend(self, seed: int, point: PrimalDual | None, patient: bool = False) -> PrimalDual:
-        from anynorm.solvers.linear.coordinate_descent import DualState, descend_dual
-
-        features = self.features
-        assert isinstance(features, SparseFeatures)
-        state = DualState(np.zeros(features.n), np.zeros(features.p), 0.0)
-        if point is not None:
-            state = DualState(point.dual.copy(), features.to_coef(point.u).copy(), point.bias)
-        descend_dual(
-            features, self.problem.y, box_of(self.problem.loss, self.cost), self.precision, state,
-            tol=self.tol, seed=seed, max_epochs=self.max_iter - self.n_iter, deadline=self.deadline,
-            check=lambda at: self._offer_coef(at.coef, at.bias, at.dual, at.epochs),
-            finish=self._finish_descent, patient=patient,
-        )  # fmt: skip
-        self.n_iter += state.epochs
-        if not self._certified():
-            self._offer_coef(state.coef, state.bias, state.dual, state.epochs)
-        return PrimalDual(self._unscaled(state.coef), state.bias, state.dual)
-
-    def _finish_descent(self, at: DualState) -> bool:
-        """Try the exact solution for the free set that the descent has found."""
-        box = box_of(self.problem.loss, self.cost)
-        exact = polish_free_set(
-            self.features, self.problem.y, box, self.precision, at.dual, at.bias
-        )
-        return exact is not None and self.offer(PrimalDual(*exact))
-
-    def spend(self, steps: int) -> bool:
-        """Book iterations; whether there is still something to spend."""
-        if self.n_iter + steps > self.max_iter or time.monotonic() >= self.deadline:
-            return False
-        self.n_iter += steps
-        return True
+            if not self.budget.goes_on():
+                break
+        # Whatever rounding did: never worse than no model at all.
+        self.offer(PrimalDual(np.zeros(self.features.p), 0.0, np.zeros(self.features.n)))
 
     def offer(self, point: PrimalDual) -> bool:
-        """Certify a point given by its scaled coefficients; keep it if it is the best so far."""
-        return self._offer_coef(self.features.to_coef(point.u), point.bias, point.dual, self.n_iter)
+        """Certify a point given by its scaled coefficients; whether it is good enough."""
+        return self.offer_coef(self.features.to_coef(point.u), point.bias, point.dual)
 
-    def _offer_coef(self, coef: np.ndarray, bias: float, dual: np.ndarray, n_iter: int) -> bool:
-        """Keep the best primal and the best dual point, which may come from different methods."""
-        problem, best = self.problem, self.best
+    def offer_coef(self, coef: np.ndarray, bias: float, dual: np.ndarray) -> bool:
+        """Certify a point, with the best bias for its coefficients; whether it is good enough."""
+        problem = self.problem
         scores = problem.scores(coef)
         if problem.free_bias:
-            bias = optimal_bias(problem.loss, scores, problem.y, problem.C, problem.sample_weight)
-        found = certify(problem, coef, bias, dual, tol=self.tol, scores=scores)
-        if found.primal < best.primal:
-            best.coef, best.intercept, best.primal = coef.copy(), bias, found.primal
-        if found.dual > best.dual_value:
-            best.dual, best.dual_value = dual.copy(), found.dual
-        if self._gap() > self.tol and self.features.badly_scaled:
+            bias = problem.best_bias(scores)
+        values = problem.values(coef, bias, dual, scores=scores)
+        self.best.offer(values, (coef.copy(), bias), dual.copy())
+        if not self.best.reached and self.features.badly_scaled:
             self._straighten(coef, bias, dual, scores)
-        gap = self._gap()
-        if self.progress is not None:
-            seconds = time.monotonic() - self.began
-            self.progress(Progress(n_iter, best.primal, best.dual_value, gap, seconds))
-        return gap <= self.goal
+        return self.best.gap <= self.goal
 
     def _straighten(
         self, coef: np.ndarray, bias: float, dual: np.ndarray, scores: np.ndarray
     ) -> None:
         """Try the dual with its last digits corrected along the columns of huge scale."""
-        problem, loss = self.problem, self.problem.loss
-        box = box_of(loss, self.cost)
+        problem, box = self.problem, self.box
+        assert isinstance(box, Box | CurvedBox)
         straight = straighten_dual(
-            self.features, problem.y, box, problem.free_bias, self._unscaled(coef), dual
+            self.features, problem.y, box, problem.free_bias, self.unscaled(coef), dual
         )
-        if straight is None:
-            return
-        value = certify(problem, coef, bias, straight, tol=self.tol, scores=scores).dual
-        if value > self.best.dual_value:
-            self.best.dual, self.best.dual_value = straight, value
+        if straight is not None:
+            values = problem.values(coef, bias, straight, scores=scores)
+            self.best.offer(values, (coef.copy(), bias), straight)
 
     def solution(self) -> Solution:
         """The best points with their certificate."""
-        best = self.best
-        status = Status.TIME_LIMIT if time.monotonic() >= self.deadline else Status.MAX_ITER
-        gap = self._gap()
+        coef, intercept = self.best.primal_point
         return Solution(
-            dual=best.dual,
-            certificate=Certificate(
-                primal=best.primal,
-                dual=best.dual_value,
-                gap=gap,
-                status=Status.OPTIMAL if gap <= self.tol else status,
-                tol=self.tol,
-                zero_primal=self.zero_primal,
-            ),
-            n_iter=max(1, self.n_iter),
-            coef=best.coef,
-            intercept=best.intercept,
+            dual=self.best.dual_point,
+            certificate=self.best.certificate(),
+            n_iter=max(1, self.budget.n_iter),
+            coef=coef,
+            intercept=intercept,
         )
 
-    def _gap(self) -> float:
-        return relative_gap(self.best.primal, self.best.dual_value, self.zero_primal)
+    def incumbent(self) -> PrimalDual:
+        """The best points as a start for another method."""
+        coef, intercept = self.best.primal_point
+        return PrimalDual(self.unscaled(coef), intercept, self.best.dual_point)
 
-    def _certified(self) -> bool:
-        return self._gap() <= self.tol
-
-    def _curve(self) -> SmoothCurve | None:
-        """The smooth losses as Newton sees them; None for those with a box dual."""
-        name = self.problem.loss.name
-        kinds: dict[str, type[SmoothCurve]] = {
-            "squared_hinge": SquaredHinge,
-            "squared": Squared,
-            "logistic": Logistic,
-        }
-        return kinds[name](self.cost) if name in kinds else None
-
-    def _cost_at(self, residual: np.ndarray) -> float:
-        problem = self.problem
-        return problem.loss.value(residual, problem.C, problem.sample_weight)
-
-    def _descent_suits(self) -> bool:
-        dual = self.problem.loss.slack is not None
-        return dual and self.features.sparse and min(self.problem.X.shape) > _DESCENT_SIDE
-
-    def _span(self) -> _Span | None:
-        n, p = self.features.n, self.features.p
-        if not isinstance(self.features, DenseFeatures) or n > _LARGEST_SPAN:
-            return None
-        if _SPAN_RATIO * n > p or self.features.badly_scaled:
-            return None
-        return _Span.of(self.features)
+    def unscaled(self, coef: np.ndarray) -> np.ndarray:
+        """Return u with w = V u."""
+        scale = self.features.scale
+        if scale is None:
+            return coef
+        return np.divide(coef, scale, out=np.zeros_like(coef), where=scale > 0)
 
     def _from_dual(self, dual: np.ndarray) -> PrimalDual:
         """A starting point from the dual variables of another fit."""
@@ -375,18 +223,215 @@ class _Run:
         bias = total / self.precision if 0 < self.precision < np.inf else 0.0
         return PrimalDual(self.features.adjoint(problem.y * dual), bias, dual)
 
-    def _incumbent(self) -> PrimalDual:
-        best = self.best
-        return PrimalDual(self._unscaled(best.coef), best.intercept, best.dual)
 
-    def _unscaled(self, coef: np.ndarray) -> np.ndarray:
-        scale = self.features.scale
-        if scale is None:
-            return coef
-        return np.divide(coef, scale, out=np.zeros_like(coef), where=scale > 0)
+def _few_rows_decide(search: Search) -> bool:
+    return not search.started and pays(search.problem)
 
 
-class _Whole:
+def _by_parts(search: Search) -> None:
+    """Rows near margin 1, the others proved; where that does not pay, a start for the others."""
+    rows = RowSearch(search.problem, functools.partial(_solve_part, seed=search.seed), search.best)
+    if not rows.run():
+        search.point = PrimalDual(
+            search.unscaled(rows.coef), rows.bias, np.zeros(search.features.n)
+        )
+
+
+def _large_and_sparse(search: Search) -> bool:
+    return search.features.sparse and min(search.problem.X.shape) > _DESCENT_SIDE
+
+
+def _descend(search: Search, patient: bool = False) -> None:
+    """Dual coordinate descent, and the exact solution for the free set that it finds."""
+    from anynorm.solvers.linear.coordinate_descent import DualState, descend_dual
+
+    features, box, y = search.features, search.box, search.problem.y
+    assert isinstance(features, SparseFeatures)
+    assert isinstance(box, Box)
+    state = DualState(np.zeros(features.n), np.zeros(features.p), 0.0)
+    point = search.descended if patient else search.point
+    if point is not None:
+        state = DualState(point.dual.copy(), features.to_coef(point.u).copy(), point.bias)
+
+    def finish(at: DualState) -> bool:
+        exact = polish_free_set(features, y, box, search.precision, at.dual, at.bias)
+        return exact is not None and search.offer(PrimalDual(*exact))
+
+    descend_dual(
+        features,
+        y,
+        box,
+        search.precision,
+        state,
+        tol=search.tol,
+        seed=search.seed + patient,
+        budget=search.budget,
+        check=lambda at: search.offer_coef(at.coef, at.bias, at.dual),
+        finish=finish,
+        patient=patient,
+    )
+    if not search.best.reached:
+        search.offer_coef(state.coef, state.bias, state.dual)
+    search.point = PrimalDual(search.unscaled(state.coef), state.bias, state.dual)
+    search.descended = search.point
+
+
+def _has_descended(search: Search) -> bool:
+    return search.descended is not None
+
+
+def _few_dense_rows(search: Search) -> bool:
+    n, p = search.features.n, search.features.p
+    few = n <= _LARGEST_SPAN and _SPAN_RATIO * n <= p
+    return isinstance(search.features, DenseFeatures) and few and not search.features.badly_scaled
+
+
+def _in_span(search: Search) -> None:
+    """The Newton methods on the features rotated into the span of the rows."""
+    assert isinstance(search.features, DenseFeatures)
+    span = Span.of(search.features)
+    if span is not None:
+        _newton(search, span, None if search.point is None else span.from_full(search.point))
+        search.point = search.incumbent()
+
+
+def _on_all_features(search: Search) -> None:
+    _newton(search, Whole(search.features), search.point)
+
+
+def _on_smaller_columns(search: Search) -> None:
+    """Try again with columns of absurd scale made smaller.
+
+    Their penalty is then too large, but still lost among the digits of the primal value, while
+    the equations are within reach of the arithmetic.  The true problem is what is certified.
+    """
+    features = search.features
+    squares = design.column_norms_squared(search.problem.X) / features.n
+    scale = np.ones(features.p) if features.scale is None else features.scale
+    pull = search.cost.sum() * squares * scale**2
+    if not np.any(pull > _ABSURD):
+        return
+    cap = np.sqrt(np.divide(_STRONG, pull, out=np.ones_like(pull), where=pull > _ABSURD))
+    search.features = make_features(features.X, scale * cap)
+    _newton(search, Whole(search.features), None)
+    search.features = features
+
+
+METHODS = (
+    Method("solving for some rows at a time", _by_parts, (Box,), suits=_few_rows_decide),
+    Method("dual coordinate descent", _descend, (Box,), suits=_large_and_sparse),
+    Method("Newton's method in the rows' span", _in_span, (Box, CurvedBox), suits=_few_dense_rows),
+    Method("Newton's method", _on_all_features, (Box, CurvedBox)),
+    Method("Newton's method on smaller columns", _on_smaller_columns, (Box, CurvedBox)),
+    Method(
+        "patient dual coordinate descent",
+        functools.partial(_descend, patient=True),
+        (Box,),
+        suits=_has_descended,
+    ),
+)
+"""What is tried, in this order, until the gap is reached."""
+
+
+def _newton(search: Search, view: Whole | Span, start: PrimalDual | None) -> None:
+    """Try the Newton methods on one set of features, each from what the last one has found."""
+    at = Stage(view, start)
+    for method in methods_for("Newton's method", NEWTON_METHODS, search.problem):
+        if method.suits(search, at):
+            method.solve(search, at)
+            search.offer(view.to_full(at.found))
+
+
+class Stage:
+    """Newton methods on one set of features: where they start, and what was found last.
+
+    `guess` is a dual point that shows which variables are free.
+    """
+
+    def __init__(self, view: Whole | Span, start: PrimalDual | None) -> None:
+        self.view, self.features, self.start = view, view.features, start
+        self.found = PrimalDual(np.zeros(view.features.p), 0.0, np.zeros(view.features.n))
+        self.guess = self.found.dual
+
+
+def _minimise_curve(search: Search, at: Stage) -> None:
+    problem = search.problem
+    assert search.curve is not None
+    at.found = solve_newton(
+        at.features,
+        problem.y,
+        search.curve,
+        search.precision,
+        at.start,
+        cost=lambda r: problem.loss.value(r, problem.C, problem.sample_weight),
+        tol=search.tol,
+        exact=search.small,
+        spend=search.budget.spend,
+    )
+    at.guess = at.found.dual
+
+
+def _minimise_kinks(search: Search, at: Stage) -> None:
+    assert isinstance(search.box, Box)
+    at.found = solve_augmented(
+        at.features,
+        search.problem.y,
+        search.box,
+        search.precision,
+        at.start,
+        tol=search.goal,
+        spend=search.budget.spend,
+        accept=lambda candidate: search.offer(at.view.to_full(candidate)),
+    )
+    at.guess = at.found.dual
+
+
+def _bounded_and_not_reached(search: Search, at: Stage) -> bool:
+    assert isinstance(search.box, Box)
+    bounded = bool(np.isfinite(search.box.lower).all())
+    return bounded and min(at.features.X.shape) <= _INTERIOR_SIDE and not search.best.reached
+
+
+def _from_inside(search: Search, at: Stage) -> None:
+    assert isinstance(search.box, Box)
+    at.found, at.guess = solve_interior(
+        at.features,
+        search.problem.y,
+        search.box,
+        search.precision,
+        tol=0.1 * search.tol,
+        spend=search.budget.spend,
+    )
+
+
+def _worth_polishing(search: Search, at: Stage) -> bool:
+    return search.small and (search.curve is None or not search.best.reached)
+
+
+def _polish(search: Search, at: Stage) -> None:
+    assert isinstance(search.box, Box)
+    exact = polish_free_set(
+        at.features, search.problem.y, search.box, search.precision, at.guess, at.found.bias
+    )
+    if exact is not None:
+        at.found = PrimalDual(*exact)
+
+
+NEWTON_METHODS = (
+    Method("Newton's method", _minimise_curve, needs_curve=True),
+    Method(
+        "the augmented Lagrangian method",
+        _minimise_kinks,
+        (Box,),
+        suits=lambda search, at: search.curve is None,
+    ),
+    Method("the interior-point method", _from_inside, (Box,), suits=_bounded_and_not_reached),
+    Method("the exact solution for the free set", _polish, (Box,), suits=_worth_polishing),
+)
+"""What is tried on one set of features, in this order."""
+
+
+class Whole:
     """The features as they are."""
 
     def __init__(self, features: DenseFeatures | SparseFeatures) -> None:
@@ -397,7 +442,7 @@ class _Whole:
         return point
 
 
-class _Span:
+class Span:
     """The features rotated into the span of the examples: n x n instead of n x p.
 
     A A' = L L', so A = L Q' with orthonormal Q, and u = Q z has the scores L z and the norm of z.
@@ -409,7 +454,7 @@ class _Span:
         self.features = DenseFeatures(lower, None)
 
     @classmethod
-    def of(cls, features: DenseFeatures) -> _Span | None:
+    def of(cls, features: DenseFeatures) -> Span | None:
         """None where the examples are so dependent that no factor exists."""
         rows = np.arange(features.n)
         if features.n * features.p <= _SMALL_ENTRIES:

@@ -13,7 +13,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from anynorm.design.features import DenseFeatures, SparseFeatures
-from anynorm.solvers.linear.box import Box
+from anynorm.norms.dual_sets import Box, CurvedBox
 
 _MOST_COLUMNS = 50
 _ROUNDS = 3
@@ -22,7 +22,7 @@ _ROUNDS = 3
 def straighten_dual(
     features: DenseFeatures | SparseFeatures,
     y: np.ndarray,
-    box: Box,
+    box: Box | CurvedBox,
     free_bias: bool,
     u: np.ndarray,
     dual: np.ndarray,

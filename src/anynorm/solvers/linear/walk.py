@@ -22,9 +22,8 @@ A free bias has no weight.  A regularised one is a feature, re-weighted like all
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,8 @@ import scipy.sparse as sp
 from anynorm import design
 from anynorm.problem import Problem
 from anynorm.problem.certificate import Certificate, certify
-from anynorm.problem.solution import Progress, Solution, Status
+from anynorm.problem.solution import Progress, Solution
+from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.linear.few_rows import FewRows, few_rows_suit, with_dense_rows
 from anynorm.solvers.linear.pruning import GENEROSITY, Model, less_generous, prune, take_back
 from anynorm.solvers.linear.rounds import Round
@@ -176,9 +176,9 @@ class _Walk:
     options: dict[str, Any]
     n_iter: int = 0
     generosity: float = GENEROSITY
-    began: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
+        self.time = Budget(0, self.deadline)
         X = self.problem.X
         if sp.issparse(X) and X.format != "csr":
             self.problem = replace(self.problem, X=X.tocsr())
@@ -201,7 +201,7 @@ class _Walk:
         """One more round with the weights of the last."""
         before = self._objective(self.model)
         self._reweight()
-        if self._late():
+        if not self.time.in_time():
             return self._record(self._certificate(), 0)
         solution = self._solve()
         if self.missed.size and self._objective(self._found(solution)) > before:
@@ -219,9 +219,6 @@ class _Walk:
         """The 1-norm objective."""
         return self.one_norm.objective(model.coef, model.intercept, scores=model.scores)
 
-    def _late(self) -> bool:
-        return self.deadline is not None and time.monotonic() >= self.deadline
-
     def _solve(self) -> Solution:
         solution = solve_linear(
             self.inner, tol=self.tol, deadline=self.deadline, start=self.dual,
@@ -233,8 +230,8 @@ class _Walk:
 
     def _report(self, state: Progress) -> None:
         assert self.progress is not None
-        iteration, seconds = self.n_iter + state.iteration, time.monotonic() - self.began
-        self.progress(state._replace(iteration=iteration, seconds=seconds))
+        iteration = self.n_iter + state.iteration
+        self.progress(state._replace(iteration=iteration, seconds=self.time.seconds))
 
     def _found(self, solution: Solution) -> Model:
         assert solution.coef is not None
@@ -246,7 +243,7 @@ class _Walk:
         model = self.model
         return certify(
             self.inner, model.coef, model.intercept, self.dual, tol=self.tol, scores=model.scores,
-            stopped=Status.TIME_LIMIT if self._late() else Status.MAX_ITER,
+            stopped=self.time.stopped,
         )  # fmt: skip
 
     def _record(self, certificate: Certificate, n_iter: int) -> Round:
@@ -259,6 +256,7 @@ class _Walk:
         return Round(
             coef=coef, intercept=model.intercept, dual=self.dual, scores=model.scores,
             certificate=certificate, n_iter=n_iter, feature_scale=scale, one_norm=self.one_norm,
+            bias_kind=self.inner.intercept,
         )  # fmt: skip
 
     def _reweight(self) -> None:

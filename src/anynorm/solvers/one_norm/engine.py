@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ import scipy.sparse as sp
 from anynorm import design
 from anynorm.design.sparse_loops import csr_arrays
 from anynorm.problem import Problem
+from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.one_norm.basis import Basis
 from anynorm.solvers.one_norm.knots import Knots, Limits, true_coefs
 from anynorm.solvers.one_norm.pivots import GROW, MORE, REFRESH, STORE, STUCK, advance
@@ -37,11 +37,13 @@ class Engine:
         With the 1-norm regulariser; the hinge or the absolute loss.
     attempt : int
         Which of the random changes to general position to take.
+    budget : Budget
+        Of pivots.
     """
 
-    def __init__(self, problem: Problem, attempt: int = 0) -> None:
+    def __init__(self, problem: Problem, attempt: int, budget: Budget) -> None:
         n, p = problem.X.shape
-        self.problem, self.n, self.p = problem, n, p
+        self.problem, self.n, self.p, self.budget = problem, n, p, budget
         self.X = kernel_storage(problem.X)
         self.data = general_position(problem, attempt)
         self.basis = empty_basis(min(_FIRST_CAPACITY, min(n, p) + 2), n)
@@ -50,7 +52,6 @@ class Engine:
             pull=np.zeros(p + 1), rate=np.zeros(p + 1), fixed=np.zeros(p + 1), clock=np.zeros(4),
         )  # fmt: skip
         self.knots = empty_knots(_FIRST_CAPACITY, n)
-        self.most_pivots = np.inf
         self.limits = Limits(
             features=p, knots=np.iinfo(np.int64).max, s=np.inf, penalty=0.0, end=0.0,
             zero_primal=float(problem.zero_primal() / problem.C), record=False,
@@ -116,7 +117,7 @@ class Engine:
         scale = float(scales.min(initial=np.inf)) * float(np.linalg.norm(data.true_cost))
         self.limits = self.limits._replace(end=least * min(top, scale))
 
-    def free_columns(self, deadline: float) -> None:
+    def free_columns(self) -> None:
         """Bring in the columns that are never penalised, on a path of their own."""
         data, limits = self.data, self.limits
         columns = data.free & (np.arange(len(data.free)) < self.p)
@@ -127,7 +128,7 @@ class Engine:
         self.data = data._replace(weight=own, free=own == 0.0)
         self.limits = limits._replace(penalty=0.0)
         self.from_the_top(END_SHARE)
-        self.run(deadline)
+        self.run()
         self.data, self.limits = data, limits
         self.basis.sign[:] = 0.0
 
@@ -154,7 +155,7 @@ class Engine:
         state.side[rows] = TIGHT
         return self.refresh()
 
-    def mend(self, deadline: float = np.inf) -> int:
+    def mend(self) -> int:
         """Move from any vertex to the optimal one at the present lambda.
 
         The bounds that the duals break are moved out to where they are, and then back again: a
@@ -179,22 +180,23 @@ class Engine:
         self.limits = limits._replace(end=0.0, penalty=0.0, record=False)
         state.clock[0] = 1.0
         sound = self.refresh()
-        code = self.run(deadline) if sound else STUCK
+        code = self.run() if sound else STUCK
         self.data, self.limits = data, limits
         state.clock[0] = lam
         return code if self.refresh() else STUCK
 
-    def run(self, deadline: float = np.inf, report: Callable[[], None] | None = None) -> int:
+    def run(self, report: Callable[[], None] | None = None) -> int:
         """Pivot until there is a reason to stop; MORE when time or pivots are spent."""
         # At least one pivot of the largest basis, at most a few hundredths of a second.
         work = max(_WORK, 2.0 * (min(self.n, self.p) + 8) * (2 * self.n + self.p))
         quiet = 0
         while True:
             before = (self.state.clock[0], self.knots.lengths[0], self.state.clock[3])
-            pivots = int(min(max(1, self.most_pivots - self.n_pivots), _PIVOTS))
+            pivots = int(min(max(1, self.budget.left), _PIVOTS))
             code = advance(
                 self.X, self.data, self.basis, self.state, self.knots, self.limits, pivots, work
             )
+            self.budget.book(int(self.state.clock[3] - before[2]))
             if code == GROW:
                 self.basis = _larger_basis(self.basis)
             elif code == STORE:
@@ -210,7 +212,7 @@ class Engine:
                 return STUCK
             if report is not None:
                 report()
-            if time.monotonic() >= deadline or self.n_pivots >= self.most_pivots:
+            if not self.budget.goes_on():
                 return MORE
 
     def refresh(self) -> bool:

@@ -12,7 +12,6 @@ is where the path proper begins.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -22,6 +21,7 @@ import scipy.sparse as sp
 from anynorm.problem import Problem
 from anynorm.problem.path_record import PathRecord
 from anynorm.problem.solution import Progress
+from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.one_norm.engine import END_SHARE, STRENGTHS, Engine
 from anynorm.solvers.one_norm.knots import arrive, finish, true_coefs
 from anynorm.solvers.one_norm.pivots import (
@@ -102,7 +102,7 @@ def follow_path(
     """
     best: PathRecord | None = None
     for attempt in range(len(STRENGTHS)):
-        run = _Run(problem, attempt, max_joints, np.inf if deadline is None else deadline)
+        run = _Attempt(problem, attempt, max_joints, Budget(1 << 62, deadline))
         run.engine.limits = run.engine.limits._replace(
             features=problem.n_coefs if max_features is None else int(max_features),
             knots=run.most_knots,
@@ -119,22 +119,21 @@ def follow_path(
     return best
 
 
-class _Run:
+class _Attempt:
     """One attempt at the whole path, and its record."""
 
     def __init__(
-        self, problem: Problem, attempt: int, max_joints: int | None, deadline: float
+        self, problem: Problem, attempt: int, max_joints: int | None, budget: Budget
     ) -> None:
-        self.engine = Engine(problem, attempt)
-        self.deadline = deadline
+        self.engine, self.budget = Engine(problem, attempt, budget), budget
         self.most_knots = np.iinfo(np.int64).max if max_joints is None else int(max_joints)
         self.sound = True
 
     def follow(self, progress: Callable[[Progress], None] | None) -> PathRecord:
         """The path as far as the limits allow."""
-        engine, began = self.engine, time.monotonic()
+        engine = self.engine
         engine.start()
-        engine.free_columns(self.deadline)
+        engine.free_columns()
         engine.from_the_top(END_SHARE)
         engine.limits = engine.limits._replace(record=True)
         coef = true_coefs(engine.data, engine.basis)
@@ -142,7 +141,7 @@ class _Run:
 
         def report() -> None:
             if progress is not None and engine.knots.lengths[0] > 1:
-                progress(self._progress(time.monotonic() - began))
+                progress(self._progress())
 
         try:
             code = self._run(report)
@@ -158,7 +157,7 @@ class _Run:
         """Pivot; knots that are no joints do not count for the limit."""
         engine, most = self.engine, self.most_knots
         while True:
-            code = engine.run(self.deadline, report)
+            code = engine.run(report)
             missing = most - int(self._record("").joint.sum()) if code == KNOTS else 0
             if missing <= 0:
                 return code
@@ -173,10 +172,10 @@ class _Run:
                 engine.state.clock[0],
             )  # fmt: skip
 
-    def _progress(self, seconds: float) -> Progress:
+    def _progress(self) -> Progress:
         knots, k = self.engine.knots, self.engine.knots.lengths[0] - 2
         primal, dual = knots.loss[k] + knots.penalty[k] * knots.s[k], knots.dual[k]
-        return Progress(self.engine.n_pivots, primal, dual, knots.gap[k], seconds)
+        return Progress(self.engine.n_pivots, primal, dual, knots.gap[k], self.budget.seconds)
 
     def _record(self, stopped: str) -> PathRecord:
         engine = self.engine

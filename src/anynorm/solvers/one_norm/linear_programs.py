@@ -16,7 +16,6 @@ nearby problem, their vertex takes the place of all that.  A hundred pivots coun
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
@@ -26,8 +25,9 @@ import scipy.sparse as sp
 
 from anynorm import design
 from anynorm.problem import Problem
-from anynorm.problem.certificate import certify, optimal_bias
-from anynorm.problem.solution import Progress, Solution, Status
+from anynorm.problem.solution import Progress, Solution
+from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.incumbent import Incumbent
 from anynorm.solvers.one_norm.engine import STRENGTHS, Engine
 from anynorm.solvers.one_norm.pivots import END, PENALTY, STUCK
 
@@ -57,30 +57,31 @@ def solve_linear_programme(
     progress: Callable[[Progress], None] | None,
 ) -> Solution:
     """Solve one problem of the hinge or the absolute loss; see `solve_one_norm`."""
-    run = _Run(problem, tol, np.inf if deadline is None else deadline, seed, progress)
-    run.most_pivots = max_iter * PIVOTS_PER_ITERATION
-    vertex = None if start is None else run.vertex_of(start)
+    budget = Budget(max_iter * PIVOTS_PER_ITERATION, deadline)
+    search = VertexSearch(Incumbent(problem, tol, budget, progress), problem, seed)
+    vertex = None if start is None else search.vertex_of(start)
     if vertex is not None:
-        run.attempt(0, vertex)
+        search.attempt(0, vertex)
     for attempt in range(len(STRENGTHS)):
-        if run.done() or run.spent():
+        if search.best.reached or not budget.goes_on():
             break
-        run.attempt(attempt)
-    return run.finished()
+        search.attempt(attempt)
+    return search.solution()
 
 
-class _Run:
-    """One fit: parts of the problem, larger and larger, and the best certified point so far."""
+class VertexSearch:
+    """One fit: parts of the problem, larger and larger, and the best certified point so far.
 
-    def __init__(self, problem, tol, deadline, seed, progress):
-        self.problem, self.tol, self.deadline = problem, tol, deadline
-        self.progress, self.began = progress, time.monotonic()
-        self.seed, self.n_pivots, self.most_pivots = seed, 0, np.inf
-        weights = problem.sample_weight
-        self.cost = np.ones(problem.n_rows) if weights is None else weights
+    The budget is one of pivots.
+    """
+
+    def __init__(self, best: Incumbent, problem: Problem, seed: int) -> None:
+        self.problem, self.seed = problem, seed
+        self.best, self.budget = best, best.budget
+        self.cost = problem.row_weights()
         u = problem.penalty_weights
         self.weights = np.ones(problem.n_coefs) if u is None else u
-        self.solution = self._certified(np.zeros(problem.n_coefs), np.zeros(problem.n_rows))
+        self._offer_point(np.zeros(problem.n_coefs), np.zeros(problem.n_rows))
 
     def vertex_of(self, dual: np.ndarray) -> Vertex | None:
         """The vertex that has these duals, None where they do not tell.
@@ -116,8 +117,7 @@ class _Run:
             while True:
                 engine = self._engine(rows, columns, attempt)
                 code = self._solve(engine, rows, columns, vertex)
-                self.n_pivots += engine.n_pivots
-                if code == STUCK or self.spent():
+                if code == STUCK or not self.budget.goes_on():
                     self._offer(engine, rows, columns)
                     return
                 names = np.append(columns, self.problem.n_coefs)
@@ -166,9 +166,8 @@ class _Run:
             problem, X=X, y=problem.y[rows], sample_weight=cost,
             penalty_weights=self.weights[columns],
         )  # fmt: skip
-        engine = Engine(part, attempt)
+        engine = Engine(part, attempt, self.budget)
         engine.limits = engine.limits._replace(penalty=self._penalty(rows))
-        engine.most_pivots = self.most_pivots - self.n_pivots
         return engine
 
     def _solve(
@@ -178,11 +177,11 @@ class _Run:
             slots = np.searchsorted(columns, vertex.columns)
             slots[vertex.columns == self.problem.n_coefs] = len(columns)
             if engine.place(np.searchsorted(rows, vertex.rows), slots, self._penalty(rows)):
-                return engine.mend(self.deadline)
+                return engine.mend()
         engine.start()
-        engine.free_columns(self.deadline)
+        engine.free_columns()
         engine.from_the_top()
-        code = engine.run(self.deadline)
+        code = engine.run()
         if code in (END, PENALTY):
             engine.state.clock[0] = self._penalty(rows)
             engine.refresh()
@@ -227,34 +226,19 @@ class _Run:
         coef, dual = np.zeros(problem.n_coefs + 1), np.zeros(problem.n_rows)
         coef[np.append(columns, problem.n_coefs)[engine.columns]] = engine.coefs()
         dual[rows] = problem.y[rows] * engine.betas()
-        found = self._certified(coef[:-1], dual, float(coef[-1]) * engine.data.constant)
-        if found.certificate.gap < self.solution.certificate.gap:
-            self.solution = found
-        if self.progress is not None:
-            best = found.certificate
-            seconds = time.monotonic() - self.began
-            self.progress(Progress(self.n_pivots, best.primal, best.dual, best.gap, seconds))
+        self._offer_point(coef[:-1], dual, float(coef[-1]) * engine.data.constant)
 
-    def _certified(self, coef: np.ndarray, dual: np.ndarray, bias: float = 0.0) -> Solution:
+    def _offer_point(self, coef: np.ndarray, dual: np.ndarray, bias: float = 0.0) -> None:
+        """Certify a point, its dual for C = 1."""
         problem = self.problem
         scores = problem.scores(coef)
-        if problem.free_bias:
-            bias = optimal_bias(problem.loss, scores, problem.y, problem.C, problem.sample_weight)
-        certificate = certify(problem, coef, bias, problem.C * dual, tol=self.tol, scores=scores)
-        n_iter = max(1, -(-self.n_pivots // PIVOTS_PER_ITERATION))
-        return Solution(problem.C * dual, certificate, n_iter, coef, float(bias))
+        bias = problem.best_bias(scores) if problem.free_bias else bias
+        dual = problem.C * dual
+        values = problem.values(coef, bias, dual, scores=scores)
+        self.best.replace(values, (coef, float(bias), dual))
 
-    def finished(self) -> Solution:
-        """The best point, with the reason why there is no better one."""
-        late, certificate = time.monotonic() >= self.deadline, self.solution.certificate
-        if self.done() or not late:
-            return self.solution
-        return replace(self.solution, certificate=replace(certificate, status=Status.TIME_LIMIT))
-
-    def spent(self) -> bool:
-        """Whether time or pivots have run out."""
-        return time.monotonic() >= self.deadline or self.n_pivots >= self.most_pivots
-
-    def done(self) -> bool:
-        """Whether the best point is certified."""
-        return self.solution.certificate.status is Status.OPTIMAL
+    def solution(self) -> Solution:
+        """The best point with its certificate."""
+        coef, bias, dual = self.best.primal_point
+        n_iter = max(1, -(-self.budget.n_iter // PIVOTS_PER_ITERATION))
+        return Solution(dual, self.best.certificate(), n_iter, coef, bias)

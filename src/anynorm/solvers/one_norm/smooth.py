@@ -17,23 +17,17 @@ a = h'(r), scaled until ``|X_j'(y a)| <= u_j``, is a dual point, so the gap is k
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from typing import TypeAlias
 
 import numpy as np
 
 from anynorm.design.columns import Columns
 from anynorm.problem import Problem
-from anynorm.problem.certificate import (
-    Certificate,
-    certify,
-    optimal_bias,
-    relative_gap,
-    repair_dual,
-)
-from anynorm.problem.solution import Progress, Solution, Status
-from anynorm.solvers.linear.newton import Logistic, Squared, SquaredHinge
+from anynorm.problem.certificate import Values, relative_gap
+from anynorm.problem.repair import repair_dual
+from anynorm.problem.solution import Progress, Solution
+from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.incumbent import Incumbent
 from anynorm.solvers.one_norm.model import (
     LEAST_DAMPING,
     Model,
@@ -42,13 +36,6 @@ from anynorm.solvers.one_norm.model import (
     slope_of_norm,
 )
 
-Curve: TypeAlias = SquaredHinge | Logistic | Squared
-
-_CURVES: dict[str, type[Curve]] = {
-    "squared_hinge": SquaredHinge,
-    "logistic": Logistic,
-    "squared": Squared,
-}
 _STAGE = 4.0
 _MOST_STAGES = 24
 _STAGE_VIOLATION = 1.0
@@ -57,7 +44,6 @@ _NEARLY = 0.9
 _NEAR = 0.2  # residuals down to minus this take part in the model of the squared hinge
 _FEWEST_FRESH = 1000
 _GROWTH = 2.0
-_SMALLEST_CURVATURE = 1e-15
 _IDLE_STEPS = 12
 
 
@@ -76,22 +62,21 @@ def solve_smooth(
     Parameters and result are those of `anynorm.solvers.one_norm.solve_one_norm`.  An iteration is
     one model; nothing is drawn at random; a start is one more dual point to certify with.
     """
-    run = _Run(problem, tol, max_iter, deadline, progress)
+    budget = Budget(max_iter, deadline)
+    search = SmoothSearch(Incumbent(problem, tol, budget, progress), problem)
     if start is not None:
-        run.offer_any(start)
-    return run.solve()
+        search.offer_any(start)
+    search.run()
+    return search.solution()
 
 
-class _Run:
-    """One solve: where it stands, the budget, and the best dual point so far."""
+class SmoothSearch:
+    """One solve: where it stands, and the best dual point so far."""
 
-    def __init__(self, problem, tol, max_iter, deadline, progress):
-        self.problem, self.tol, self.progress = problem, tol, progress
-        self.max_iter, self.n_iter = max_iter, 0
-        self.began = time.monotonic()
-        self.deadline = np.inf if deadline is None else deadline
-        weights = problem.sample_weight
-        self.cost = problem.C * (np.ones(problem.n_rows) if weights is None else weights)
+    def __init__(self, best: Incumbent, problem: Problem) -> None:
+        self.problem, self.tol = problem, best.tol
+        self.best, self.budget = best, best.budget
+        self.cost = problem.C * problem.row_weights()
         self.columns = Columns(problem.X, problem.bias_feature)
         u = np.ones(problem.n_coefs) if problem.penalty_weights is None else problem.penalty_weights
         self.penalty = np.append(u, 1.0) if problem.bias_feature else np.asarray(u, np.float64)
@@ -102,10 +87,10 @@ class _Run:
         self.coef, self.bias = np.zeros(self.columns.p), 0.0
         self.scores = np.zeros(problem.n_rows)
         self.dual, self.dual_value = np.zeros(problem.n_rows), 0.0
-        self.goal, self.damping = tol, LEAST_DAMPING
+        self.goal, self.damping = best.tol, LEAST_DAMPING
         self.look()
 
-    def solve(self) -> Solution:
+    def run(self) -> None:
         """Double C from stage to stage; stop at the first certified point."""
         last: tuple[float, np.ndarray] | None = None
         for share in self._stages():
@@ -116,23 +101,24 @@ class _Run:
             self.look()
             idle, least = 0, np.inf
             while idle < _IDLE_STEPS and (share == 1.0 or self.violation > _STAGE_VIOLATION):
-                found = self._certified()
-                if found is not None or not self._spend():
-                    return self._solution(found)
+                if self._certified() or not self.budget.goes_on():
+                    return
                 if not self._step():
                     break
                 self.look()
                 idle = 0 if self.violation < 0.9 * least else idle + 1
                 least = min(least, self.violation)
-        return self._solution(self._certified())
+        self._certified()
 
     def look(self) -> None:
         """Bias, residuals, dual point and gradient at the present coefficients."""
         p = self.problem
         if p.free_bias:
-            self.bias = optimal_bias(p.loss, self.scores, p.y, p.C, p.sample_weight)
+            self.bias = p.best_bias(self.scores)
         self.residual = 1.0 - p.y * (self.scores + self.bias)
-        self.curve = _CURVES[p.loss.name](self.share * self.cost)
+        curve = p.loss.curve(self.share * self.cost)
+        assert curve is not None
+        self.curve = curve
         self.a = self.curve.dual(self.residual)
         self.gradient = self.columns.adjoint(p.y * self.a)
         used = np.flatnonzero(self.coef)
@@ -143,9 +129,7 @@ class _Run:
         pull = np.sign(self.coef[used]) * self.penalty[used]
         excess[used] = np.abs(self.gradient[used] - pull)
         self.violation = float((excess / self.unit).max(initial=0.0))
-        if self.progress is not None:
-            seconds = time.monotonic() - self.began
-            self.progress(Progress(self.n_iter, self.primal, self.dual_value, self._gap(), seconds))
+        self.best.report(Values(self.primal, self.dual_value, self.zero_primal))
 
     def offer_any(self, a: np.ndarray) -> None:
         """Keep a dual point, repaired, if it is the best so far."""
@@ -163,12 +147,10 @@ class _Run:
             return
         pressure = float((np.abs(self.gradient) / self.penalty).max(initial=0.0))
         t = 1.0 / pressure if pressure > 0 else 1.0
-        if p.loss.slack is None:
-            t = min(t, 1.0)
+        if p.loss.quadratic_dual:
+            t = p.loss.best_scale(a, 0.0, t, p.C, p.sample_weight)
         else:
-            total = float(a.sum())
-            bent = total - p.loss.dual_gain(a, p.C, p.sample_weight)
-            t = min(t, total / (2 * bent)) if bent > 0 else 0.0
+            t = min(t, 1.0)
         value = p.loss.dual_gain(t * a, p.C, p.sample_weight)
         if value > self.dual_value:
             self.dual, self.dual_value = t * a, value
@@ -182,9 +164,9 @@ class _Run:
             needed = 0.5 * _STAGE_VIOLATION
         target = _FORCING * self.violation
         target = min(0.5 * self.violation, max(target * min(1.0, self.violation), needed))
-        minimise_model(model, target, self._in_time)
+        minimise_model(model, target, self.budget.in_time)
         self.damping = model.damping
-        self.n_iter += 1
+        self.budget.book(1)
         step = model.coef - self.coef[work]
         image = p.y * (self.columns.combine(work, step) + model.bias)
         penalty, coef = self.penalty[work], self.coef[work]
@@ -213,22 +195,22 @@ class _Run:
 
     def _model(self, work: np.ndarray) -> Model:
         """The loss near the present point: itself, or its quadratic model."""
-        cost, pull = self.curve.cost, self.residual
-        if self.problem.loss.name == "logistic":
-            bend = np.maximum(self.curve.curvature(self.residual), _SMALLEST_CURVATURE * cost)
-            pull = np.divide(self.a, bend, out=np.zeros(cost.size), where=cost > 0)
-        else:
-            bend = 2.0 * cost
-        hinge = self.problem.loss.name == "squared_hinge"
-        near = (cost > 0) & (self.residual > -_NEAR) if hinge else cost > 0
+        cost, model = self.curve.cost, self.curve.model(self.residual)
+        # A row that costs nothing, nor will soon, has no part in the model.
+        near = (cost > 0) & (model.pull > model.floor - _NEAR)
         rows = np.flatnonzero(near)
-        root = self.problem.y * np.sqrt(bend)
+        root = self.problem.y * np.sqrt(model.bend)
         return Model(
-            part=self.columns.part(work, rows, root), penalty=self.penalty[work],
-            unit=self.unit[work], coef=self.coef[work], residual=np.abs(root[rows]) * pull[rows],
-            root=root[rows], free_bias=self.problem.free_bias, floor=0.0 if hinge else -np.inf,
+            part=self.columns.part(work, rows, root),
+            penalty=self.penalty[work],
+            unit=self.unit[work],
+            coef=self.coef[work],
+            residual=np.abs(root[rows]) * model.pull[rows],
+            root=root[rows],
+            free_bias=self.problem.free_bias,
+            floor=model.floor,
             damping=self.damping,
-        )  # fmt: skip
+        )
 
     def _stages(self) -> list[float]:
         """The shares of C, rising to 1, from the first at which w = 0 is nearly optimal."""
@@ -257,34 +239,32 @@ class _Run:
     def _gap(self) -> float:
         return relative_gap(self.primal, self.dual_value, self.zero_primal)
 
-    def _certified(self) -> Certificate | None:
-        """The certificate, where the gap looks small enough and is."""
+    def _certified(self) -> bool:
+        """Whether the gap looks small enough and is."""
         if self._gap() > self.goal:
-            return None
-        coef, bias = self._point()
-        found = certify(self.problem, coef, bias, self.dual, tol=self.tol)
-        if found.status is Status.OPTIMAL:
-            return found
+            return False
+        if self._offer_point():
+            return True
         used = np.flatnonzero(self.coef)
         self.scores = self.columns.combine(used, self.coef[used])
         self.goal *= 0.5
-        return None
+        return False
+
+    def _offer_point(self) -> bool:
+        coef, bias = self._point()
+        return self.best.keep(self.problem.values(coef, bias, self.dual), (coef, bias), self.dual)
+
+    def solution(self) -> Solution:
+        """The best points with their certificate."""
+        if not self.best.reached:
+            self._offer_point()
+        coef, bias = self.best.primal_point
+        return Solution(
+            self.best.dual_point, self.best.certificate(), max(1, self.budget.n_iter), coef, bias
+        )
 
     def _point(self) -> tuple[np.ndarray, float]:
         p = self.problem
         if p.bias_feature:
             return self.coef[:-1], p.bias_feature * float(self.coef[-1])
         return self.coef, self.bias
-
-    def _spend(self) -> bool:
-        return self.n_iter < self.max_iter and self._in_time()
-
-    def _in_time(self) -> bool:
-        return time.monotonic() < self.deadline
-
-    def _solution(self, found: Certificate | None) -> Solution:
-        coef, bias = self._point()
-        if found is None:
-            stopped = Status.MAX_ITER if self._in_time() else Status.TIME_LIMIT
-            found = certify(self.problem, coef, bias, self.dual, tol=self.tol, stopped=stopped)
-        return Solution(self.dual, found, max(1, self.n_iter), coef, bias)

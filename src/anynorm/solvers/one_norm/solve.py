@@ -2,8 +2,8 @@
 
     minimise_{w, b}   sum_j u_j |w_j| + g(1 - y (X w + b))
 
-squared hinge, logistic, squared     prox-Newton over working sets
-hinge, absolute                      vertices moved by pivots, on growing parts of X
+smooth losses, as squared hinge, logistic, squared    prox-Newton over working sets
+hinge, absolute                                       vertices moved by pivots, on growing parts
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Callable
 
 import numpy as np
 
+from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
 from anynorm.problem.solution import Progress, Solution
+from anynorm.solvers.frame.methods import Method, methods_for
 from anynorm.solvers.one_norm.linear_programs import solve_linear_programme
 from anynorm.solvers.one_norm.smooth import solve_smooth
 
-_SOLVERS: dict[str, Callable[..., Solution]] = {
-    "hinge": solve_linear_programme,
-    "absolute": solve_linear_programme,
-    "squared_hinge": solve_smooth,
-    "logistic": solve_smooth,
-    "squared": solve_smooth,
-}
+METHODS = (
+    Method("prox-Newton over working sets", solve_smooth, needs_curve=True),
+    Method("the simplex method", solve_linear_programme, (Box,)),
+)
+"""The first that can solve a problem does."""
 
 
 def solve_one_norm(
@@ -73,9 +73,13 @@ def solve_one_norm(
     >>> solution.coef.round(4), solution.status.value
     (array([0.4375, 0.    ]), 'optimal')
     """
-    if problem.loss.name not in _SOLVERS:
-        raise ValueError(f"loss must be one of {sorted(_SOLVERS)}; got {problem.loss.name!r}")
-    return _SOLVERS[problem.loss.name](
-        problem, tol=tol, max_iter=max_iter, deadline=deadline, seed=seed, start=start,
+    method = methods_for("the 1-norm regulariser", METHODS, problem)[0]
+    return method.solve(
+        problem,
+        tol=tol,
+        max_iter=max_iter,
+        deadline=deadline,
+        seed=seed,
+        start=start,
         progress=progress,
-    )  # fmt: skip
+    )

@@ -20,6 +20,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from anynorm.design import Matrix, column_norms_squared, matvec, rmatvec, take_rows
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
+from anynorm.solvers.linear.solve import solve_linear
 
 Array = NDArray[np.float64]
 
@@ -33,8 +34,6 @@ def squared_slack_duals(
     X: Matrix, signs: Array, C: float, offset: float | None, deadline: float
 ) -> Array:
     """The dual variables a of the SVM with squared slacks, nearly to the last digit."""
-    from anynorm.solvers.linear import solve_linear
-
     problem = Problem(y=signs, C=C, loss=get_loss("squared_hinge"), X=X, intercept=offset)
     found = solve_linear(problem, tol=_NEARLY, deadline=None if math.isinf(deadline) else deadline)
     assert found.coef is not None

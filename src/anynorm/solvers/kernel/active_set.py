@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.kernels.gram import Gram
-from anynorm.problem.solution import Status
-from anynorm.solvers.kernel.smo import Box, BoxResult
+from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.kernel.smo import BoxProgram, BoxResult
 
 Array = NDArray[np.float64]
 
@@ -27,34 +27,34 @@ _AT_BOUND = 1e-9
 _ROUNDING = 1e-11
 
 
-def polished(gram: Gram, box: Box, found: BoxResult) -> BoxResult:
-    """Return the optimum next to what was found, where the problem is small enough for that."""
+def exact_optimum(
+    gram: Gram, box: BoxProgram, found: BoxResult, budget: Budget
+) -> BoxResult | None:
+    """Return the optimum next to what was found; None where the problem is too large for that."""
     n = gram.n
-    if n > _SMALL or not found.gap <= _NEAR or found.stopped is Status.TIME_LIMIT:
-        return found
-    if not gram.is_psd():
-        return found
+    if n > _SMALL or not found.gap <= _NEAR or not budget.in_time() or not gram.is_psd():
+        return None
     K = gram.block(slice(None), slice(None))
     search = _ActiveSet(K if box.diagonal is None else K + np.diag(box.diagonal), box, found.beta)
     for steps in range(_STEPS):
         if not search.free.any():
-            return found
+            return None
         if search.step():
             beta = search.beta()
+            budget.book(steps + 1)
             return found._replace(
                 beta=beta,
                 scores=K @ beta,
                 exact=np.ones(n, dtype=bool),
                 intercept=search.prices[0],
-                n_iter=found.n_iter + steps + 1,
             )
-    return found
+    return None
 
 
 class _ActiveSet:
     """The variables, which of them are free, and whether the budget is spent."""
 
-    def __init__(self, K: Array, box: Box, beta: Array) -> None:
+    def __init__(self, K: Array, box: BoxProgram, beta: Array) -> None:
         self.K, self.box = K, box
         self.v = np.clip(box.sign * beta[box.row], box.lower, box.upper)
         reach = np.minimum(box.upper - box.lower, max(float(np.abs(beta).max()), 1e-300))

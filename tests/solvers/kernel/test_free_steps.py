@@ -11,8 +11,8 @@ from anynorm.losses import Loss
 from anynorm.norms import L1, TopK
 from anynorm.problem import Problem
 from anynorm.problem.solution import Status
-from anynorm.solvers.kernel import newton, solve_kernel
-from anynorm.solvers.kernel.newton import Face, FreeSteps
+from anynorm.solvers.kernel import free_steps, solve_kernel
+from anynorm.solvers.kernel.free_steps import Face, FreeSteps
 from tests.references import solve_primal
 
 N = 60
@@ -107,7 +107,7 @@ def test_the_factor_in_parts_is_the_factor():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((1700, 30))
     Q = A @ A.T + 30 * np.eye(1700)
-    found = np.tril(newton._cholesky(Q.copy()))
+    found = np.tril(free_steps._cholesky(Q.copy()))
     np.testing.assert_allclose(found, np.linalg.cholesky(Q), atol=1e-10)
     with pytest.raises(np.linalg.LinAlgError):
-        newton._cholesky(Q - 1e3 * np.eye(1700))
+        free_steps._cholesky(Q - 1e3 * np.eye(1700))

@@ -1,4 +1,4 @@
-"""Dual balls of slack norms, each with a self-concordant barrier for `barrier.py`.
+"""Self-concordant barriers of the dual balls of slack norms, for `barrier.py`.
 
     set                                in the form that the barrier has
     (sum w (|a|/Cw)^q)^(1/q) <= 1      |a_i| / (C w_i) <= v_i^(1/q),  sum w v <= 1
@@ -21,7 +21,7 @@ from anynorm.solvers.kernel.barrier import factor
 Array = NDArray[np.float64]
 
 
-class PowerBall:
+class PowerBarrier:
     """The ball of the dual p-norm, for a >= 0 or for a of any sign.
 
     Every row has ``-log(v^s - |a|/(Cw)) - log v`` with s = 1/q = 1 - 1/p (and -log a), in the
@@ -105,7 +105,7 @@ class DiagonalRest:
         return -self._solve(gradient + self.cross * move)
 
 
-class Ellipsoid:
+class EllipsoidBarrier:
     """The set ``a'M^-1 a <= C^2``, for a of any sign: one logarithm, no variables of its own."""
 
     degree = 2.0
@@ -153,7 +153,7 @@ class NoRest:
         return gradient
 
 
-class EllipsoidAbove:
+class EllipsoidAboveBarrier:
     """The set ``e'M^-1 e <= C^2, e >= a >= 0``.
 
     With ``D = diag(1/(e-a)^2)`` and S the curvature of the ellipsoid's logarithm the eliminated

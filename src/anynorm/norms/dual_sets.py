@@ -1,0 +1,116 @@
+"""Where the dual variables of a loss may be: what solvers need to know of it, and no more.
+
+    set           constraints on a, and what the dual objective has beside sum(a)
+    Box           lower <= a <= upper,  minus 1/2 shift a^2
+    CurvedBox     lower <= a <= upper,  minus some other curved function of each a_i
+    BudgetBox     |a| <= upper,  sum |a| <= budget
+    BallBox       |a| <= upper,  sum |a| <= budget,  sum a^2/w <= length^2
+    PowerBall     sum w (|a|/(C w))^q <= 1
+    Ellipsoid     a'M^-1 a <= C^2
+    AnyBall       N*(a) <= C for a norm that is known by its values and maximisers alone
+
+Where `signed` is False the constraints are inequalities: a >= 0, and a is allowed if some e >= a
+is (for norms that are not monotone).  A norm or a loss says which set is its own; a solver says
+which sets it can handle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from anynorm.norms.base import Norm
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class DualSet:
+    """Base class.
+
+    Attributes
+    ----------
+    signed : bool
+        Whether a may be negative.
+    """
+
+    signed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class CurvedBox(DualSet):
+    """Bounds of the dual variables, one by one; the rest is in the loss's curve."""
+
+    lower: Array
+    upper: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Box(DualSet):
+    """Bounds of the dual variables, and the diagonal that a squared slack adds."""
+
+    lower: Array
+    upper: Array
+    shift: Array
+
+    @classmethod
+    def of(cls, upper: Array, signed: bool, shift: Array | None = None) -> Box:
+        """Return ``|a| <= upper``, with a >= 0 where it is not signed."""
+        lower = -upper if signed else np.zeros_like(upper)
+        return cls(signed, lower, upper, np.zeros_like(upper) if shift is None else shift)
+
+    def gap(self, residual: Array, dual: Array) -> float:
+        """Return ``sum_i max_{a in box} a r - a_i r``, the slacks' part of the gap (shift 0)."""
+        best = np.where(residual > 0, self.upper, self.lower) * residual
+        return float((best - dual * residual).sum())
+
+    def cost(self, residual: Array) -> float:
+        """Return the loss whose conjugate is the box (shift 0)."""
+        return float((np.where(residual > 0, self.upper, self.lower) * residual).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetBox(DualSet):
+    """Bounds of the dual variables and of their sum."""
+
+    upper: Array
+    budget: float
+
+
+@dataclass(frozen=True, eq=False)
+class BallBox(DualSet):
+    """A weighted 2-norm ball, perhaps with bounds or a budget (infinite where there are none)."""
+
+    upper: Array
+    budget: float
+    weights: Array
+    length: float
+
+
+@dataclass(frozen=True, eq=False)
+class PowerBall(DualSet):
+    """The dual ball of the p-norm of the slacks, ``bound = C w``."""
+
+    p: float
+    bound: Array
+    weights: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipsoid(DualSet):
+    """The dual ball of a Mahalanobis norm."""
+
+    M: Array
+    radius: float
+
+
+@dataclass(frozen=True, eq=False)
+class AnyBall(DualSet):
+    """The ball ``N*(a) <= radius`` of a norm that says no more about itself."""
+
+    norm: Norm
+    radius: float

@@ -1,0 +1,72 @@
+"""What a solve may spend: iterations and time."""
+
+from __future__ import annotations
+
+import math
+import time
+
+from anynorm.problem.solution import Status
+
+
+class Budget:
+    """Iterations and a deadline, shared by all methods that one solve tries.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most iterations.
+    deadline : float, optional
+        `time.monotonic()` value at which to stop.
+
+    Examples
+    --------
+    >>> from anynorm.solvers.frame.budget import Budget
+    >>> budget = Budget(max_iter=3)
+    >>> [budget.spend() for _ in range(4)], budget.n_iter, budget.left
+    ([True, True, True, False], 3, 0)
+    """
+
+    def __init__(self, max_iter: int, deadline: float | None = None) -> None:
+        self.max_iter, self.n_iter = max_iter, 0
+        self.deadline = math.inf if deadline is None else deadline
+        self.began = self._last = time.monotonic()
+
+    @property
+    def left(self) -> int:
+        """The iterations that are left."""
+        return max(self.max_iter - self.n_iter, 0)
+
+    @property
+    def seconds(self) -> float:
+        """The seconds since the solve began."""
+        return time.monotonic() - self.began
+
+    def in_time(self) -> bool:
+        """Whether the deadline has not passed."""
+        return time.monotonic() < self.deadline
+
+    def spend(self, steps: int = 1) -> bool:
+        """Book iterations before they are made; False where they may not be."""
+        if self.n_iter + steps > self.max_iter or not self.in_time():
+            return False
+        self.n_iter += steps
+        return True
+
+    def book(self, steps: int) -> None:
+        """Book iterations that were made."""
+        self.n_iter += steps
+
+    def goes_on(self) -> bool:
+        """Whether there are iterations and time left."""
+        return self.n_iter < self.max_iter and self.in_time()
+
+    def allows_another(self) -> bool:
+        """Whether a step as long as the last, since this was asked before, would be in time."""
+        now = time.monotonic()
+        lasted, self._last = now - self._last, now
+        return self.n_iter < self.max_iter and now + lasted < self.deadline
+
+    @property
+    def stopped(self) -> Status:
+        """The status of a solve that ends now without having reached its tolerance."""
+        return Status.MAX_ITER if self.in_time() else Status.TIME_LIMIT

@@ -1,0 +1,47 @@
+"""One solve of a kernel problem: the rows of the kernel, where to start, and the best point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anynorm.kernels.rows import KernelRows
+from anynorm.problem import Problem
+from anynorm.problem.solution import Solution
+from anynorm.solvers.frame.incumbent import Incumbent
+
+Array = NDArray[np.float64]
+SolveFeatures = Callable[..., Solution]
+
+
+class KernelSearch:
+    """What the methods for one kernel problem share.
+
+    The primal point of a kernel is made of the duals, f = K (y * a), so that the best point is one
+    a with its bias.  `start` is a beta = y * a for the next method.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        rows: KernelRows,
+        best: Incumbent,
+        start: Array | None,
+        solve_features: SolveFeatures | None,
+    ) -> None:
+        self.problem, self.rows, self.best = problem, rows, best
+        self.solve_features = solve_features
+        self.budget, self.tol = best.budget, best.tol
+        self.start = None if start is None else problem.y * start
+
+    def offer(self, a: Array, bias: float, scores: Array) -> bool:
+        """Certify duals with their scores; whether they are good enough."""
+        values = self.problem.values(a, bias, a, scores=scores)
+        return self.best.replace(values, (a, bias))
+
+    def solution(self) -> Solution:
+        """The best point with its certificate."""
+        a, bias = self.best.primal_point
+        return Solution(a, self.best.certificate(), self.budget.n_iter, coef=a, intercept=bias)
