@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from anynorm.design import Matrix
 from anynorm.estimators._choice import Curve
 from anynorm.estimators._cross_validation import Folds, scorer_of
 from anynorm.estimators._fitting import Report, of_any, run_all
 from anynorm.estimators._linear_model import LinearClassifier
-from anynorm.estimators._validation import Data, labelled
+from anynorm.estimators._messages import say, warn
+from anynorm.estimators.checks.labels import Labelled, labelled
 from anynorm.estimators.paths.accuracy import Changes, accuracy_changes, accuracy_table
 from anynorm.estimators.paths.solution_path import SolutionPath, used_features
 from anynorm.estimators.sparse_path import followed, path_problem
@@ -43,7 +42,7 @@ class PathSearch:
     estimator : SparseSVCCV
         Its parameters say what is solved and how it is scored; `cv`, `rule` and
         `score_tolerance` are not looked at.
-    data : Data
+    data : Labelled
         All rows.
     y : ndarray of shape (n,)
         Their labels.
@@ -62,7 +61,7 @@ class PathSearch:
     """
 
     estimator: Any
-    data: Data
+    data: Labelled
     y: np.ndarray
     weights: np.ndarray | None
     penalty_weights: np.ndarray | None
@@ -92,7 +91,12 @@ class PathSearch:
         return FoldPaths(paths, self._changes(paths, test, fold))
 
     def _follow(
-        self, data: Data, codes: np.ndarray, index: int, fold: int | None, progress: Report | None
+        self,
+        data: Labelled,
+        codes: np.ndarray,
+        index: int,
+        fold: int | None,
+        progress: Report | None,
     ) -> SolutionPath:
         """The path of binary problem `index` on the rows of `data`; `fold` None means all rows."""
         signs = np.where(codes == self.data.positive(index), 1.0, -1.0)
@@ -114,11 +118,10 @@ class PathSearch:
         if estimator.verbose:
             where = "all rows" if fold is None else f"fold {fold + 1} of {len(self.folds.splits)}"
             label = "" if binary else f", class {self.data.classes.tolist()[index]!r}"
-            print(
+            say(
                 f"{type(estimator).__name__}: {where}{label}: {path.n_joints} joints to "
                 f"s = {path.s[-1]:.4g}, up to {path.n_nonzero.max()} features, "
-                f"{time.monotonic() - began:.2f} s",
-                flush=True,
+                f"{time.monotonic() - began:.2f} s"
             )
         return path
 
@@ -263,22 +266,18 @@ class SearchedPaths:
         return found if several else found | {"path_": self.paths[0]}
 
     def warn_of_time(self, s: float) -> None:
-        """Warn the caller's caller where time_limit cut a path short."""
+        """Warn where time_limit cut a path short."""
         short = [path for fold in self.folds for path in fold.paths if path.stopped == "time_limit"]
         if short:
-            warnings.warn(
+            warn(
                 f"time_limit ended {len(short)} paths of the folds, the first at s = "
                 f"{min(path.s[-1] for path in short):.3g}; s was chosen up to there. Raise "
-                "time_limit, or set max_features.",
-                ConvergenceWarning,
-                stacklevel=3,
+                "time_limit, or set max_features."
             )
         if any(path.stopped == "time_limit" and path.s[-1] < s for path in self.paths):
-            warnings.warn(
+            warn(
                 f"time_limit ended the path of all rows before the chosen s = {s:.3g}; the model "
-                "is the last point that was reached. Raise time_limit, or set max_features.",
-                ConvergenceWarning,
-                stacklevel=3,
+                "is the last point that was reached. Raise time_limit, or set max_features."
             )
 
 

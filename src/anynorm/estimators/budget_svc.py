@@ -17,8 +17,8 @@ from anynorm.estimators._kernel_model import (
     support_of,
     validate_kernel,
 )
-from anynorm.estimators._parameters import check_parameters, one_of
-from anynorm.estimators._validation import Data
+from anynorm.estimators.checks.labels import Labelled
+from anynorm.estimators.checks.parameters import check_parameters, one_of
 from anynorm.losses import Loss
 from anynorm.norms import TopK, TopK2
 from anynorm.problem import Problem
@@ -229,7 +229,7 @@ class BudgetSVC(KernelClassifier):
         problems = kernel_problems(self, data, gram, loss)
         full = solve_kernels(self, data, problems, solve_kernel, end)
         more = {
-            "certificate_full_": joint_certificate(full),
+            "certificate_full_": joint_certificate([solution.certificate for solution in full]),
             "n_support_full_": support_of(data, full)[1],
         }
         if self.warm_start:
@@ -237,7 +237,7 @@ class BudgetSVC(KernelClassifier):
         solutions = self._pruned(problems, full, int(count), end) if self.strict else full
         return store_kernel(self, data, gram, solutions, more)
 
-    def _count(self, data: Data) -> float:
+    def _count(self, data: Labelled) -> float:
         """The budget in units of a row of weight 1."""
         if not isinstance(self.budget, float | np.floating):
             return float(self.budget)

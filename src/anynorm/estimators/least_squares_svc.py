@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from anynorm.estimators._fitting import deadline, printer
+from anynorm.estimators._fitting import deadline
 from anynorm.estimators._kernel_model import (
     KernelClassifier,
     kernel_problems,
@@ -15,11 +15,10 @@ from anynorm.estimators._kernel_model import (
     validate_kernel,
 )
 from anynorm.estimators._linear_model import labels_of
-from anynorm.estimators._parameters import check_parameters, one_of
-from anynorm.estimators._validation import Data, usable_weights
+from anynorm.estimators._messages import classes_printer
+from anynorm.estimators.checks.labels import Labelled, usable_weights
+from anynorm.estimators.checks.parameters import check_parameters, one_of
 from anynorm.losses import get_loss
-
-_LEFT_OUT = ("loo_decision_function_", "loo_error_", "loo_score_")
 
 
 class LeastSquaresSVC(KernelClassifier):
@@ -199,17 +198,13 @@ class LeastSquaresSVC(KernelClassifier):
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             deadline=end,
-            progress=printer(self, data),
+            progress=classes_printer(self, data),
             method=self.solver,  # type: ignore[arg-type]
             leave_out=bool(self.leave_one_out),
         )
         scores = found.left_out
         more = {} if scores is None else _left_out(data, scores, sample_weight)
-        store_kernel(self, data, gram, found.solutions, more)
-        for name in _LEFT_OUT:
-            if name not in more and hasattr(self, name):  # of an earlier fit
-                delattr(self, name)
-        return self
+        return store_kernel(self, data, gram, found.solutions, more)
 
 
 def _check(estimator: LeastSquaresSVC) -> None:
@@ -225,7 +220,7 @@ def _check(estimator: LeastSquaresSVC) -> None:
         )
 
 
-def _left_out(data: Data, scores: np.ndarray, sample_weight: Any) -> dict[str, Any]:
+def _left_out(data: Labelled, scores: np.ndarray, sample_weight: Any) -> dict[str, Any]:
     """The attributes that leave-one-out scores give."""
     if scores.shape[1] == 1:
         scores = scores.ravel()
@@ -235,4 +230,8 @@ def _left_out(data: Data, scores: np.ndarray, sample_weight: Any) -> dict[str, A
     error = float(np.average(wrong[present], weights=None if weights is None else weights[present]))
     if np.isnan(scores).any():
         error = float("nan")
-    return dict(zip(_LEFT_OUT, (scores, error, 1.0 - error), strict=True))
+    return {
+        "loo_decision_function_": scores,
+        "loo_error_": error,
+        "loo_score_": 1.0 - error,
+    }

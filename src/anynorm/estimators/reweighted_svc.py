@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from anynorm.estimators._fitting import deadline, printer, solve_classes, store_linear
+from anynorm.estimators._fitting import deadline, joint_certificate, solve_classes, store_linear
 from anynorm.estimators._linear_model import LinearClassifier, labels_of, linear_scores
-from anynorm.estimators._parameters import check_parameters
-from anynorm.estimators._validation import Data, validate, validate_features
+from anynorm.estimators._messages import classes_printer
+from anynorm.estimators.checks.labels import Labelled, validate
+from anynorm.estimators.checks.matrices import known_matrix
+from anynorm.estimators.checks.parameters import check_parameters
 from anynorm.problem.certificate import Certificate
 from anynorm.problem.solution import Progress
 
@@ -221,10 +223,10 @@ class ReweightedSVC(LinearClassifier):
         check_parameters(self)
         end = deadline(self.time_limit)
         data = validate(self, X, y, sample_weight)
-        return store_walks(self, data, self._walks(data, end, printer(self, data)))
+        return store_walks(self, data, self._walks(data, end, classes_printer(self, data)))
 
     def _walks(
-        self, data: Data, end: float | None, report: Callable[[int, Progress], None] | None
+        self, data: Labelled, end: float | None, report: Callable[[int, Progress], None] | None
     ) -> list[list[Round]]:
         """The rounds of every binary problem."""
         from anynorm.solvers.linear import walk  # Numba: for those who fit, not predict
@@ -255,7 +257,7 @@ class ReweightedSVC(LinearClassifier):
         [(100,), (100,), (100,)]
         """
         check_is_fitted(self)
-        X = validate_features(self, X)
+        X = known_matrix(X, self)
         for record in self.history_:
             yield linear_scores(X, record.coef, record.intercept)
 
@@ -288,7 +290,10 @@ class ReweightedSVC(LinearClassifier):
 
 
 def store_walks(
-    estimator: Any, data: Data, walks: Sequence[Sequence[Round]], more: dict[str, Any] | None = None
+    estimator: Any,
+    data: Labelled,
+    walks: Sequence[Sequence[Round]],
+    more: dict[str, Any] | None = None,
 ) -> Any:
     """Give `estimator` the last rounds as its solution and all rounds as its history."""
     more = dict(more or {})
@@ -308,11 +313,7 @@ def record_of(rounds: Sequence[Round]) -> WalkRecord:
         objective=float(sum(part.objective for part in rounds)),
         n_nonzero=int(np.count_nonzero(coef.any(axis=0))),
         feature_scale=np.array([part.feature_scale for part in rounds]),
-        certificate=_combined([part.certificate for part in rounds]),
-        l1_certificate=_combined([part.l1_certificate for part in rounds]),
+        certificate=joint_certificate([part.certificate for part in rounds]),
+        l1_certificate=joint_certificate([part.l1_certificate for part in rounds]),
         n_iter=max(part.n_iter for part in rounds),
     )
-
-
-def _combined(parts: Sequence[Certificate]) -> Certificate:
-    return replace(Certificate.combine(parts), per_class=tuple(parts))

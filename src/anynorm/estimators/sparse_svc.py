@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from anynorm.estimators._fitting import deadline, printer, solve_classes, store_linear
+from anynorm.estimators._fitting import deadline, solve_classes, store_linear
 from anynorm.estimators._linear_model import LinearClassifier
-from anynorm.estimators._parameters import check_parameters, one_of
-from anynorm.estimators._validation import validate, validate_penalties
+from anynorm.estimators._messages import classes_printer
+from anynorm.estimators.checks.labels import usable_penalties, validate
+from anynorm.estimators.checks.parameters import check_parameters, one_of
 
 SPARSE_LOSSES = ("hinge", "squared_hinge", "logistic", "absolute")
 
@@ -189,7 +190,7 @@ class SparseSVC(LinearClassifier):
         check_parameters(self, loss=one_of(SPARSE_LOSSES))
         end = deadline(self.time_limit)
         data = validate(self, X, y, sample_weight)
-        penalties = validate_penalties(self.penalty_weights, data)
+        penalties = usable_penalties(self.penalty_weights, data)
         from anynorm.solvers.one_norm import solve_one_norm  # Numba: for those who fit
 
         solutions = solve_classes(
@@ -197,7 +198,7 @@ class SparseSVC(LinearClassifier):
             data,
             solve_one_norm,
             end,
-            report=printer(self, data),
+            report=classes_printer(self, data),
             regulariser="l1",
             penalty_weights=penalties,
         )

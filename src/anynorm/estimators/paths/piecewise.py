@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from anynorm.design import Matrix
+from anynorm.estimators.checks.matrices import known_matrix
 
 Array = NDArray[np.float64]
 
@@ -111,28 +111,9 @@ def feature_count(n_features: Any) -> int:
 
 def scores_along(path: Any, line: PiecewiseLine, X: Any, name: str, places: Any) -> Array:
     """The scores of rows at one place, (n,), or at many, (n, m); `name` is that of the places."""
-    X = usable_rows(path, X)
+    X = known_matrix(X, path)
     places = np.asarray(places, dtype=np.float64)
     if places.ndim > 1 or np.isnan(places).any() or np.any(places < 0):
         raise ValueError(f"{name} must be a number of at least 0, or a 1-D array of such numbers.")
     scores = line.scores(X, places.reshape(-1))
     return scores[:, 0] if places.ndim == 0 else scores
-
-
-@cache
-def _reader(name: str) -> Any:
-    """An estimator of the path's name: the messages of the checks are then about the path."""
-    from anynorm.estimators._linear_model import LinearClassifier
-
-    return type(name, (LinearClassifier,), {})
-
-
-def usable_rows(path: Any, X: Any) -> Matrix:
-    """The X that a path is to score, checked as estimators check theirs."""
-    from anynorm.estimators._validation import validate_features
-
-    reader = _reader(type(path).__name__)()
-    reader.n_features_in_ = path.n_features_in_
-    if hasattr(path, "feature_names_in_"):
-        reader.feature_names_in_ = path.feature_names_in_
-    return validate_features(reader, X)

@@ -10,11 +10,12 @@ import math
 import reprlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from anynorm.design.checks import is_positive, is_real
 from anynorm.losses import LOSSES
 from anynorm.norms import NAMED_NORMS, Norm, SquaredL2
 
@@ -22,25 +23,12 @@ _SEED_LIMIT = 2**32
 _KERNELS = ("linear", "rbf", "poly", "precomputed")
 
 
-def _is_real(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _is_positive(value: Any) -> bool:
-    if not _is_real(value):
-        return False
-    try:
-        return 0.0 < float(value) < math.inf
-    except OverflowError:
-        return False
-
-
 def _is_positive_or_none(value: Any) -> bool:
-    return value is None or _is_positive(value)
+    return value is None or is_positive(value)
 
 
 def _is_not_negative(value: Any) -> bool:
-    return _is_positive(value) or (_is_real(value) and value == 0)
+    return is_positive(value) or (is_real(value) and value == 0)
 
 
 def _is_integer(value: Any) -> bool:
@@ -58,11 +46,11 @@ def _is_grid(value: Any) -> bool:
         values = list(value)
     except TypeError:
         return False
-    return not isinstance(value, str) and bool(values) and all(map(_is_positive, values))
+    return not isinstance(value, str) and bool(values) and all(map(is_positive, values))
 
 
 def _is_finite(value: Any) -> bool:
-    return _is_real(value) and abs(value) <= sys.float_info.max
+    return is_real(value) and abs(value) <= sys.float_info.max
 
 
 def _is_count_or_share(value: Any) -> bool:
@@ -81,7 +69,7 @@ def _is_seed(value: Any) -> bool:
 
 def _is_class_weight(value: Any) -> bool:
     if isinstance(value, Mapping):
-        return all(_is_real(v) and 0.0 <= float(v) < math.inf for v in value.values())
+        return all(is_real(v) and 0.0 <= float(v) < math.inf for v in value.values())
     return value is None or (isinstance(value, str) and value == "balanced")
 
 
@@ -98,13 +86,14 @@ def one_of(names: Iterable[str]) -> Rule:
     )
 
 
+_ANYTHING: Rule = (lambda value: True, "anything")
 _RULES: dict[str, Rule] = {
     "C": (
-        _is_positive,
+        is_positive,
         "a positive, finite number (the larger, the closer the fit to the training data)",
     ),
     "radius": (
-        _is_positive,
+        is_positive,
         "a positive, finite number (the largest 1-norm of the coefficients)",
     ),
     "loss": one_of(LOSSES),
@@ -124,7 +113,7 @@ _RULES: dict[str, Rule] = {
         "at least 1 (an integer, a count) or in (0, 1] (a float, a share of the weight)",
     ),
     "strict": (_is_bool, "True or False"),
-    "cache_size": (_is_positive, "a positive, finite number of megabytes"),
+    "cache_size": (is_positive, "a positive, finite number of megabytes"),
     "estimator": (
         lambda value: hasattr(value, "fit") and not isinstance(value, type),
         "an estimator, e.g. sklearn.linear_model.LogisticRegression()",
@@ -134,7 +123,6 @@ _RULES: dict[str, Rule] = {
         "an integer of at least 1 (that many values from 1e-4 to 1e4) or a 1-D array of positive, "
         "finite numbers",
     ),
-    "cv": (lambda value: True, "None, a number of folds, a splitter or an iterable of splits"),
     "scoring": (
         lambda value: value is None or isinstance(value, str) or callable(value),
         "None (accuracy), the name of a scorer or a callable (estimator, X, y)",
@@ -163,10 +151,6 @@ _RULES: dict[str, Rule] = {
     ),
     "coef0": (_is_finite, "a finite number"),
     "prune": (_is_bool, "True or False"),
-    "penalty_weights": (
-        lambda value: True,  # `validate_penalties` knows how many there must be
-        "None or an array of numbers of at least 0, one per feature",
-    ),
     "max_features": (
         lambda value: value is None or _is_count(value),
         "None (no limit) or an integer of at least 1",
@@ -176,7 +160,7 @@ _RULES: dict[str, Rule] = {
         "None (no limit) or an integer of at least 1",
     ),
     "radius_max": (
-        lambda value: value is None or _is_positive(value),
+        lambda value: value is None or is_positive(value),
         "None (no limit) or a positive, finite number",
     ),
     "s_max": (
@@ -197,7 +181,7 @@ _RULES: dict[str, Rule] = {
         _is_class_weight,
         "None, 'balanced' or a dict that gives class labels finite weights of at least 0",
     ),
-    "tol": (_is_positive, "a positive, finite number (the relative duality gap to reach)"),
+    "tol": (is_positive, "a positive, finite number (the relative duality gap to reach)"),
     "max_iter": (_is_count, "an integer of at least 1"),
     "time_limit": (
         _is_positive_or_none,
@@ -222,7 +206,8 @@ _RULES: dict[str, Rule] = {
 def check_parameters(estimator: Any, **special: Rule) -> None:
     """Raise a ValueError that names the first parameter of `estimator` that cannot be used.
 
-    `special` has the rules of parameters that allow other values than in other estimators.
+    `special` has the rules of parameters that allow other values than in other estimators.  What
+    has no rule here is checked where it is used, as the parameters that a subclass adds.
     """
     check_values(estimator.get_params(deep=False), **special)
 
@@ -231,7 +216,7 @@ def check_values(values: Mapping[str, Any], **special: Rule) -> None:
     """Raise a ValueError that names the first of some named values that cannot be used."""
     rules = _RULES | special
     for name, value in values.items():
-        allowed, description = rules[name]
+        allowed, description = rules.get(name, _ANYTHING)
         if not allowed(value):
             raise ValueError(f"{name} must be {description}; got {reprlib.repr(value)}.")
 
