@@ -35,7 +35,8 @@ def _is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _is_count(value: Any) -> bool:
+def is_count(value: Any) -> bool:
+    """Whether a value is an integer of at least 1."""
     return _is_integer(value) and value >= 1
 
 
@@ -54,7 +55,7 @@ def _is_finite(value: Any) -> bool:
 
 
 def _is_count_or_share(value: Any) -> bool:
-    return _is_count(value) or (isinstance(value, float | np.floating) and 0 < float(value) <= 1)
+    return is_count(value) or (isinstance(value, float | np.floating) and 0 < float(value) <= 1)
 
 
 def _is_bool(value: Any) -> bool:
@@ -92,6 +93,14 @@ _RULES: dict[str, Rule] = {
         is_positive,
         "a positive, finite number (the larger, the closer the fit to the training data)",
     ),
+    "eps": (
+        lambda value: is_real(value) and 0 < value < 1,
+        "a number between 0 and 1, both excluded (the accuracy, relative to scale)",
+    ),
+    "scale": (
+        is_positive,
+        "a positive, finite number (an upper bound of the points' lengths)",
+    ),
     "radius": (
         is_positive,
         "a positive, finite number (the largest 1-norm of the coefficients)",
@@ -128,9 +137,9 @@ _RULES: dict[str, Rule] = {
         "None (accuracy), the name of a scorer or a callable (estimator, X, y)",
     ),
     "rule": one_of(("best", "paper", "one_se")),
-    "max_rounds": (_is_count, "an integer of at least 1"),
+    "max_rounds": (is_count, "an integer of at least 1"),
     "n_rounds": (
-        _is_count,
+        is_count,
         "an integer of at least 1 (1 is the plain 2-norm solution)",
     ),
     "n_components": (
@@ -152,11 +161,11 @@ _RULES: dict[str, Rule] = {
     "coef0": (_is_finite, "a finite number"),
     "prune": (_is_bool, "True or False"),
     "max_features": (
-        lambda value: value is None or _is_count(value),
+        lambda value: value is None or is_count(value),
         "None (no limit) or an integer of at least 1",
     ),
     "max_joints": (
-        lambda value: value is None or _is_count(value),
+        lambda value: value is None or is_count(value),
         "None (no limit) or an integer of at least 1",
     ),
     "radius_max": (
@@ -182,7 +191,7 @@ _RULES: dict[str, Rule] = {
         "None, 'balanced' or a dict that gives class labels finite weights of at least 0",
     ),
     "tol": (is_positive, "a positive, finite number (the relative duality gap to reach)"),
-    "max_iter": (_is_count, "an integer of at least 1"),
+    "max_iter": (is_count, "an integer of at least 1"),
     "time_limit": (
         _is_positive_or_none,
         "None (no limit) or a positive, finite number of seconds",
