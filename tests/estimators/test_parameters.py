@@ -1,10 +1,12 @@
 """What every public estimator does with its parameters, and with those that a subclass adds."""
 
 import inspect
+import re
 
 import pytest
 from sklearn.base import clone
 
+from anynorm.estimators._docs import documented_like
 from tests.estimators.plain import noisy_classes
 from tests.estimators.public import ESTIMATORS, made, parameters
 
@@ -51,3 +53,41 @@ def test_a_subclass_may_have_parameters_of_its_own(Estimator):
 def test_a_subclass_still_has_its_other_parameters_checked(Estimator):
     with pytest.raises(ValueError, match=r"^tol must be a positive"):
         extended(Estimator)(**made(Estimator, tol=0).get_params(deep=False)).fit(X, Y)
+
+
+@pytest.mark.parametrize("Estimator", ESTIMATORS)
+def test_every_parameter_is_described_once_and_in_order(Estimator):
+    """Descriptions that are borrowed from another class are filled in."""
+    text = inspect.getdoc(Estimator)
+    assert " : as in `" not in text
+    section = re.search(r"^Parameters\n-+\n(.*?)\n\n", text, re.MULTILINE | re.DOTALL)
+    described = re.findall(r"^(\w+) : \S", section[1] if section else "", re.MULTILINE)
+    assert described == parameters(Estimator)
+
+
+def test_borrowed_descriptions_come_from_one_source():
+    class Source:
+        """A source.
+
+        tol : float, default=1e-4
+            The gap
+            to reach.
+        C : float
+            The price.
+        """
+
+    @documented_like(Source)
+    class Borrower:
+        """A borrower.
+
+        own : int
+            Its own.
+        C, tol : as in `Source`
+            More of tol.
+        """
+
+    assert inspect.getdoc(Borrower).splitlines()[2:] == [
+        *("own : int", "    Its own."),
+        *("C : float", "    The price."),
+        *("tol : float, default=1e-4", "    The gap", "    to reach.", "    More of tol."),
+    ]
