@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from anynorm.design import Matrix
+from anynorm.estimators._blocks import blocks
 from anynorm.estimators._choice import Curve
 from anynorm.estimators._cross_validation import Folds, scorer_of
 from anynorm.estimators._fitting import Report, of_any, run_all
@@ -21,8 +22,6 @@ from anynorm.estimators.paths.accuracy import Changes, accuracy_changes, accurac
 from anynorm.estimators.paths.solution_path import SolutionPath, used_features
 from anynorm.estimators.sparse_path import followed, path_problem
 from anynorm.problem.solution import Solution
-
-_BLOCK_ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -192,14 +191,13 @@ class SearchedPaths:
         scorer, test = scorer_of(search.estimator.scoring), search.folds.splits[fold][1]
         X, y, weights = search.folds.test(fold), search.y[test], search.weights_of(test)
         given = {} if weights is None else {"sample_weight": weights}
-        step = max(1, _BLOCK_ENTRIES // (X.shape[0] * len(paths)))
         found = np.empty(len(joints))
-        for start in range(0, len(joints), step):
-            part = joints[start : start + step]
+        for block in blocks(len(joints), X.shape[0] * len(paths)):
+            part = joints[block]
             scores = np.stack([path.knots.scores(X, part) for path in paths], axis=2)
             for k, s in enumerate(part):
                 stage = _Stage(paths, s, search.data.classes, X, scores[:, k])
-                found[start + k] = scorer(stage, X, y, **given)
+                found[block.start + k] = scorer(stage, X, y, **given)
         return found
 
     def _counts(self, s: np.ndarray) -> np.ndarray:
@@ -207,10 +205,8 @@ class SearchedPaths:
         counts = np.empty((len(s), len(self.folds)))
         for column, fold in enumerate(self.folds):
             widest = max(int(path.n_nonzero.max()) for path in fold.paths) * len(fold.paths)
-            step = max(1, _BLOCK_ENTRIES // max(1, widest))
-            for start in range(0, len(s), step):
-                used = used_features(fold.paths, s[start : start + step])
-                counts[start : start + step, column] = np.diff(used.indptr)
+            for block in blocks(len(s), widest):
+                counts[block, column] = np.diff(used_features(fold.paths, s[block]).indptr)
         return counts
 
     def held_out_scores(self, s: np.ndarray, index: int) -> np.ndarray:

@@ -21,12 +21,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from anynorm.design import Matrix
+from anynorm.estimators._blocks import blocks
 from anynorm.estimators._state import keep
 from anynorm.estimators.checks.matrices import known_matrix, training_matrix
 from anynorm.estimators.checks.parameters import check_parameters
 from anynorm.kernels.gram import make_gram, resolve_gamma
 
-_BLOCK_ENTRIES = 1 << 20
 _KERNELS = ("rbf", "poly", "linear")
 _KERNEL_RULE = (
     lambda value: callable(value) or (isinstance(value, str) and value in _KERNELS),
@@ -219,10 +219,9 @@ class KernelDictionary(_Dictionary):
         X = known_matrix(X, self)
         X = X.tocsr() if sp.issparse(X) else X
         out = np.empty((X.shape[0], self.n_components_), dtype=X.dtype)
-        step = max(1, _BLOCK_ENTRIES // self.n_components_)
         with np.errstate(over="ignore"):
-            for start in range(0, len(out), step):
-                out[start : start + step] = self._gram.cross(X[start : start + step])
+            for rows in blocks(len(out), self.n_components_):
+                out[rows] = self._gram.cross(X[rows])
         return _checked(out, X.dtype)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:

@@ -31,17 +31,18 @@ def _is_not_negative(value: Any) -> bool:
     return is_positive(value) or (is_real(value) and value == 0)
 
 
-def _is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
+    """Whether a value is an integer, and not True or False."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def is_count(value: Any) -> bool:
     """Whether a value is an integer of at least 1."""
-    return _is_integer(value) and value >= 1
+    return is_integer(value) and value >= 1
 
 
 def _is_grid(value: Any) -> bool:
-    if _is_integer(value):
+    if is_integer(value):
         return bool(value >= 1)
     try:
         values = list(value)
@@ -63,7 +64,7 @@ def _is_bool(value: Any) -> bool:
 
 
 def _is_seed(value: Any) -> bool:
-    if _is_integer(value):
+    if is_integer(value):
         return 0 <= int(value) < _SEED_LIMIT
     return value is None or value is np.random or isinstance(value, np.random.RandomState)
 
@@ -198,7 +199,7 @@ _RULES: dict[str, Rule] = {
     ),
     "warm_start": (_is_bool, "True or False"),
     "n_jobs": (
-        lambda value: value is None or (_is_integer(value) and value != 0),
+        lambda value: value is None or (is_integer(value) and value != 0),
         "None, a positive integer or a negative one (-1 uses all cores)",
     ),
     "random_state": (
@@ -206,7 +207,7 @@ _RULES: dict[str, Rule] = {
         f"None, an integer from 0 to {_SEED_LIMIT - 1} or a numpy.random.RandomState",
     ),
     "verbose": (
-        lambda value: _is_bool(value) or (_is_integer(value) and value >= 0),
+        lambda value: _is_bool(value) or (is_integer(value) and value >= 0),
         "an integer of at least 0 (0 silent, 1 a line per progress report, 2 more)",
     ),
 }
