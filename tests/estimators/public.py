@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 import anynorm
 
-_NEEDED = {"budget": 5, "estimator": LogisticRegression()}  # parameters without a default
+_NEEDED = {"budget": 3, "estimator": LogisticRegression()}  # parameters without a default
 
 ESTIMATORS = [
     member

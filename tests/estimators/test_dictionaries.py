@@ -52,12 +52,7 @@ FORMS = {
 
 
 @parametrize_with_checks(
-    [
-        KernelDictionary(),
-        KernelDictionary("poly", None, coef0=1.0),
-        KernelDictionary("linear", 0.5),
-        PolynomialDictionary(),
-    ]
+    [KernelDictionary("poly", None, coef0=1.0), KernelDictionary("linear", 0.5)]
 )
 def test_estimator_checks(estimator, check):
     check(estimator)
