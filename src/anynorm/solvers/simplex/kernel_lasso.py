@@ -64,4 +64,6 @@ def _products(K: Array, scale: Array) -> Array:
     out = K[np.ix_(column, column)] * np.multiply.outer(scale, scale)
     out -= along[:, None]
     out -= along
-    return (out + out.T) / 2 + K[n, n]
+    out = (out + out.T) / 2 + K[n, n]
+    np.fill_diagonal(out, np.maximum(out.diagonal(), 0.0))  # a length of 0 may be rounded below it
+    return out
