@@ -4,7 +4,9 @@ import ast
 import pathlib
 import warnings
 
+import joblib
 import pytest
+import sklearn
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -90,6 +92,15 @@ def test_cross_validation_warns_at_its_line(Estimator):
     assert_here(lines_of_warnings(lambda: cross_val_score(model, X, Y, cv=2)))
     search = GridSearchCV(model, {"tol": [1e-300]}, cv=2)
     assert_here(lines_of_warnings(lambda: search.fit(X, Y)))
+
+
+def test_the_threads_of_a_search_warn_at_the_line_that_called_us():
+    """The user's line is not on their stack; that of the pool, which was taken, says nothing."""
+    model = unconverged(LinearSVC)
+    with joblib.parallel_config(backend="threading"):
+        found = lines_of_warnings(lambda: cross_val_score(model, X, Y, cv=2, n_jobs=2))
+    (place,) = found
+    assert place[0].startswith(str(pathlib.Path(sklearn.__file__).parent))
 
 
 def test_functions_warn_at_their_line():

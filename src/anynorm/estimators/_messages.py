@@ -17,28 +17,40 @@ from anynorm.problem.certificate import Certificate
 from anynorm.problem.solution import Progress, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from types import FrameType
 
     from anynorm.estimators.checks.labels import Labelled
 
 _RESCALE = "bring the features to one scale, e.g. with sklearn.preprocessing.StandardScaler"
 _WRAPPING = ("anynorm", "sklearn", "joblib")  # packages whose lines are not the user's
+_WORKERS = ("threading", "multiprocessing", "concurrent")  # where a stack without the user begins
 
 
 def warn(message: str, category: type[Warning] = ConvergenceWarning) -> None:
     """Warn of something, at the line of the user that led to it.
 
-    That is the first one outside of this package, and of those whose pipelines, searches and
-    threads may lie between.
+    That is the first one outside of this package, and of those whose pipelines and searches may lie
+    between; in a thread or process that such a search has started, where there is none, the line
+    that called us.
     """
-    frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and _package(frame.f_globals) in _WRAPPING:
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    packages = list(_packages(sys._getframe(1)))
+    place = _first_outside(packages, _WRAPPING)
+    if packages[place] in _WORKERS:
+        place = _first_outside(packages, ("anynorm",))
+    warnings.warn(message, category, stacklevel=place + 2)
 
 
-def _package(variables: dict[str, Any]) -> str:
-    return str(variables.get("__name__", "")).partition(".")[0]
+def _packages(frame: FrameType | None) -> Iterator[str]:
+    """The packages that the lines on the stack belong to, from the innermost."""
+    while frame is not None:
+        yield str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        frame = frame.f_back
+
+
+def _first_outside(packages: list[str], known: tuple[str, ...]) -> int:
+    places = (place for place, package in enumerate(packages) if package not in known)
+    return next(places, len(packages) - 1)
 
 
 def say(line: str) -> None:

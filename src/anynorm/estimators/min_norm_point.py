@@ -73,7 +73,7 @@ def min_norm_point(
     >>> solution.x, solution.dual
     (array([0.75, 0.25, 0.  ]), array([1.5, 1.5]))
     >>> print(solution.certificate)
-    optimal: primal 4.5, dual 4.5, relative gap 0.0e+00 (tol 1e-09)
+    optimal: primal 4.5, dual 4.5, relative gap ... (tol 1e-09)
 
     The origin between two points:
 
