@@ -188,11 +188,7 @@ class LeastSquaresSVC(KernelClassifier):
 
 
 def _check(estimator: LeastSquaresSVC) -> None:
-    check_parameters(
-        estimator,
-        solver=one_of(("auto", "cholesky", "cg")),
-        leave_one_out=(lambda value: isinstance(value, bool | np.bool_), "True or False"),
-    )
+    check_parameters(estimator, solver=one_of(("auto", "cholesky", "cg")))
     if estimator.leave_one_out and estimator.solver == "cg":
         raise ValueError(
             "leave_one_out=True needs a factor of the whole matrix, which solver='cg' does not "

@@ -88,7 +88,6 @@ def one_of(names: Iterable[str]) -> Rule:
     )
 
 
-_ANYTHING: Rule = (lambda value: True, "anything")
 _RULES: dict[str, Rule] = {
     "C": (
         is_positive,
@@ -123,6 +122,7 @@ _RULES: dict[str, Rule] = {
         "at least 1 (an integer, a count) or in (0, 1] (a float, a share of the weight)",
     ),
     "strict": (_is_bool, "True or False"),
+    "leave_one_out": (_is_bool, "True or False"),
     "cache_size": (is_positive, "a positive, finite number of megabytes"),
     "estimator": (
         lambda value: hasattr(value, "fit") and not isinstance(value, type),
@@ -226,9 +226,8 @@ def check_values(values: Mapping[str, Any], **special: Rule) -> None:
     """Raise a ValueError that names the first of some named values that cannot be used."""
     rules = _RULES | special
     for name, value in values.items():
-        allowed, description = rules.get(name, _ANYTHING)
-        if not allowed(value):
-            raise ValueError(f"{name} must be {description}; got {reprlib.repr(value)}.")
+        if name in rules and not rules[name][0](value):
+            raise ValueError(f"{name} must be {rules[name][1]}; got {reprlib.repr(value)}.")
 
 
 def seed(random_state: Any) -> int:
