@@ -548,6 +548,13 @@ def test_a_matrix_that_cannot_be_used_is_named():
             min_norm_point(A)
 
 
+def test_a_broken_sparse_matrix_is_refused_rather_than_read():
+    broken = sp.csc_array(np.eye(3))
+    broken.indices[1] = 99
+    with pytest.raises(ValueError, match=r"A is a broken sparse matrix.*outside 0\.\.2"):
+        lasso_to_svm(broken, np.ones(3))
+
+
 def test_a_soft_margin_that_cannot_be_used_is_named():
     X, y = two_classes()
     for C in (0, -1.0, np.nan):

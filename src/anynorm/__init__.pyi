@@ -17,9 +17,11 @@ from anynorm.estimators.budget_svc import BudgetSVC as BudgetSVC
 from anynorm.estimators.constrained_lasso import ConstrainedLasso as ConstrainedLasso
 from anynorm.estimators.dictionaries import KernelDictionary as KernelDictionary
 from anynorm.estimators.dictionaries import PolynomialDictionary as PolynomialDictionary
+from anynorm.estimators.kernel_lasso import kernel_lasso as kernel_lasso
 from anynorm.estimators.least_norm_svc import LeastNormSVC as LeastNormSVC
 from anynorm.estimators.least_squares_svc import LeastSquaresSVC as LeastSquaresSVC
 from anynorm.estimators.linear_svc import LinearSVC as LinearSVC
+from anynorm.estimators.min_norm_point import min_norm_point as min_norm_point
 from anynorm.estimators.paths.lasso_path import LassoPath as LassoPath
 from anynorm.estimators.paths.solution_path import PathInterrupted as PathInterrupted
 from anynorm.estimators.paths.solution_path import SolutionPath as SolutionPath
@@ -29,12 +31,10 @@ from anynorm.estimators.reweighted_svc_cv import ReweightedSVCCV as ReweightedSV
 from anynorm.estimators.sparse_path import sparse_svm_path as sparse_svm_path
 from anynorm.estimators.sparse_svc import SparseSVC as SparseSVC
 from anynorm.estimators.sparse_svc_cv import SparseSVCCV as SparseSVCCV
+from anynorm.estimators.sublinear_svm import sublinear_svm as sublinear_svm
 from anynorm.estimators.svc import SVC as SVC
 from anynorm.problem.certificate import Certificate as Certificate
 from anynorm.problem.solution import Status as Status
-from anynorm.solvers.simplex.kernel_lasso import kernel_lasso as kernel_lasso
-from anynorm.solvers.simplex.min_norm import min_norm_point as min_norm_point
-from anynorm.solvers.simplex.sublinear import sublinear_svm as sublinear_svm
 
 __version__: str
 __all__: list[str]

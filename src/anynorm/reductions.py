@@ -210,13 +210,10 @@ def soft_margin(
     (array([0.52173913]), 0.0)
     """
     X = finite_matrix(X, "X")
-    n = X.shape[0]
-    if n == 0:
-        raise ValueError("X has no rows; give at least one.")
     C = positive(C, "C")
     if offset is not None:
         offset = positive(offset, "offset")
-    return SoftMargin(X, None if y is None else signs(y, n), C, offset)
+    return SoftMargin(X, None if y is None else signs(y, X.shape[0]), C, offset)
 
 
 class LassoAsSVM:

@@ -263,7 +263,7 @@ def test_the_scale_of_the_data_does_not_matter(size, size_of_y):
     assert path.stopped == "end"
 
 
-@parametrize_with_checks([ConstrainedLasso(), ConstrainedLasso(1.0, fit_intercept=False)])
+@parametrize_with_checks([ConstrainedLasso(1.0, fit_intercept=False)])
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 

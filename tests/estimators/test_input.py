@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from anynorm import LinearSVC, SparseSVC
-from anynorm.estimators._validation import validate
+from anynorm.estimators.checks.labels import validate
 from tests.estimators.plain import noisy_classes, objective_of
 from tests.spies import calls_of_solver
 

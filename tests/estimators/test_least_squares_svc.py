@@ -20,7 +20,6 @@ from tests.spies import seconds_to_obey
 
 @parametrize_with_checks(
     [
-        LeastSquaresSVC(),
         LeastSquaresSVC(solver="cg", tol=1e-10),
         LeastSquaresSVC(solver="cholesky", kernel="linear", leave_one_out=True),
         LeastSquaresSVC(kernel="poly", coef0=1.0, C=0.1),

@@ -1,7 +1,7 @@
 """scikit-learn's own estimator checks, with nothing in expected_failed_checks."""
 
 import pytest
-from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.svm import LinearSVC as Liblinear
 from sklearn.utils.estimator_checks import (
     check_class_weight_balanced_linear_classifier,
@@ -9,28 +9,24 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from anynorm import LinearSVC, Reweighted, ReweightedSVC, ReweightedSVCCV, SparseSVC, SparseSVCCV
+from anynorm import LinearSVC, Reweighted, ReweightedSVC, SparseSVC, SparseSVCCV
 from anynorm.estimators.sparse_svc import SPARSE_LOSSES
 from anynorm.losses import LOSSES
+from tests.estimators.public import ESTIMATORS, made
 
+AS_THEY_ARE = [made(Model, Cs=[0.1, 10.0], max_rounds=3, cv=2) for Model in ESTIMATORS]
 WITH_INTERCEPT = [
-    LinearSVC(),
     LinearSVC(intercept_scaling=1.0),
     *(LinearSVC(loss=loss, tol=1e-10) for loss in LOSSES),
     LinearSVC(loss="squared_hinge", intercept_scaling=1.0, tol=1e-10),
-    SparseSVC(),
     SparseSVC(intercept_scaling=1.0),
     *(SparseSVC(loss=loss, tol=1e-10) for loss in SPARSE_LOSSES),
     SparseSVC(loss="squared_hinge", intercept_scaling=1.0, tol=1e-10),
-    SparseSVCCV(cv=2),
     SparseSVCCV(cv=2, rule="one_se", max_features=5),
     SparseSVCCV(cv=2, rule="fewest", scoring="balanced_accuracy"),
-    ReweightedSVC(),
     ReweightedSVC(n_rounds=1),
     ReweightedSVC(prune=False, intercept_scaling=1.0),
     *(ReweightedSVC(loss=loss, tol=1e-10) for loss in LOSSES),
-    ReweightedSVCCV(Cs=[0.1, 10.0], max_rounds=3, cv=2),
-    Reweighted(LogisticRegression()),
     Reweighted(Liblinear(loss="hinge", random_state=0), n_rounds=2),
     Reweighted(RidgeClassifier()),
     Reweighted(Ridge()),
@@ -44,7 +40,7 @@ WITHOUT_INTERCEPT = [
 
 
 @pytest.mark.filterwarnings("ignore:Liblinear failed to converge")
-@parametrize_with_checks(WITH_INTERCEPT)
+@parametrize_with_checks([*AS_THEY_ARE, *WITH_INTERCEPT])
 def test_estimator_checks(estimator, check):
     check(estimator)
 

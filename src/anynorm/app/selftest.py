@@ -267,7 +267,7 @@ def _least_squares(X: Array, y: Array) -> tuple[float, float]:
 
 def _point(X: Array, y: Array) -> tuple[float, float]:
     """At the point z of least norm, no point a of the hull has a'z < z'z."""
-    from anynorm.solvers.simplex.min_norm import min_norm_point
+    from anynorm.estimators.min_norm_point import min_norm_point
 
     A = (y[:, None] * np.column_stack([X, np.ones(len(y))])).T + 0.5
     found = min_norm_point(A, tol=_TOL)

@@ -1,11 +1,15 @@
-"""Checks of arrays that are given to functions, and errors that say what is wrong with them.
+"""Checks of arrays and numbers that a user gave, by the name of the argument.
 
-(Estimators have checks of their own, which know scikit-learn's rules and the columns' names.)
+An error says which argument, what is wrong with it and what to do.  What only estimators take
+(parameters, labels, weights of rows and classes) is checked in `anynorm.estimators.checks`, by
+means of these.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +20,8 @@ from anynorm.design import Matrix
 
 Array = NDArray[np.float64]
 
+_BLOCK_ENTRIES = 1 << 16  # looked at together: they stay in the processor's cache
+
 
 def finite_matrix(A: Any, name: str) -> Matrix:
     """Return a float matrix, dense, CSC or CSR, after checking that its entries are finite."""
@@ -23,56 +29,90 @@ def finite_matrix(A: Any, name: str) -> Matrix:
         if A.dtype.kind not in "fiub":
             raise ValueError(f"{name} must hold real numbers; got the type {A.dtype}.")
         A = A if A.format in ("csc", "csr") else A.tocsc()
-        A = A if A.dtype in (np.float32, np.float64) else A.astype(np.float64)
-        if not A.has_canonical_format:  # entries stored twice would be squared apart
-            A = A.copy()
-            A.sum_duplicates()
-        values = A.data
+        A = canonical(A if A.dtype in (np.float32, np.float64) else A.astype(np.float64), name)
     else:
         A = np.asarray(A)
         if A.dtype not in (np.float32, np.float64):
             A = _floats(A, name)
-        values = A
     if A.ndim != 2:
         raise ValueError(f"{name} must be a matrix; got an array of {A.ndim} dimensions.")
     for length, axis in zip(A.shape, ("rows", "columns"), strict=True):
         if length == 0:
             raise ValueError(f"{name} has no {axis}; give at least one.")
-    if not np.isfinite(values).all():
+    if not all(np.isfinite(block).all() for block in flat_blocks(A)):
         raise ValueError(f"{name} has NaN or infinite entries. Replace them by finite values.")
     return A
 
 
-def finite_vector(values: Any, name: str, length: int, unit: str) -> Array:
-    """Return float64 numbers, after checking that there is one for each `unit`, and finite."""
-    out = _floats(values, name)
-    if out.shape != (length,):
+def canonical(X: Matrix, name: str) -> Matrix:
+    """A CSR or CSC matrix itself, or a copy without repeated entries where it may have some."""
+    width = X.shape[1] if X.format == "csr" else X.shape[0]
+    if X.nnz and not (X.indices.min() >= 0 and X.indices.max() < width):
         raise ValueError(
-            f"{name} has shape {out.shape}; give {length} numbers, one for each {unit}."
+            f"{name} is a broken sparse matrix: it has an index outside 0..{width - 1}. Build it "
+            "again, e.g. from (row, column, value) triplets with scipy.sparse.coo_array."
         )
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def flat_blocks(X: Matrix) -> Iterator[np.ndarray]:
+    """The stored entries of X, in parts."""
+    flat = X.data if sp.issparse(X) else X.ravel(order="K")
+    for start in range(0, len(flat), _BLOCK_ENTRIES):
+        yield flat[start : start + _BLOCK_ENTRIES]
+
+
+def finite_vector(values: Any, name: str, length: int, each: str) -> Array:
+    """Return float64 numbers, after checking that there is one per `each`, and finite."""
+    out = numbers(values, name, each)
+    if out.shape != (length,):
+        raise ValueError(f"{name} has shape {out.shape}; give {length} numbers, one per {each}.")
     if not np.isfinite(out).all():
         raise ValueError(f"{name} has NaN or infinite entries. Replace them by finite values.")
     return out
 
 
-def _floats(values: Any, name: str) -> Array:
-    if np.iscomplexobj(values):
+def numbers(values: Any, name: str, each: str) -> Array:
+    """Return float64 numbers of any shape, which are meant to be one per `each`."""
+    given = np.asarray(values)  # an object, where the values are sparse
+    if sp.issparse(values) or given.dtype.kind not in "biufO":
+        raise ValueError(
+            f"{name} must be a 1-D array of numbers, one per {each} (real numbers, neither sparse "
+            "nor complex)."
+        )
+    return _floats(given, name, f", one per {each}")
+
+
+def _floats(values: np.ndarray, name: str, each: str = "") -> Array:
+    if values.dtype.kind == "c":
         raise ValueError(f"{name} is complex; give real numbers.")
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers ({error}).") from None
+        raise ValueError(f"{name} must hold numbers{each} ({error}).") from None
 
 
 def positive(value: Any, name: str) -> float:
     """Return a number, after checking that it is positive and finite."""
-    try:
-        number = math.nan if isinstance(value, bool | np.bool_ | str) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not 0 < number < math.inf:
+    if not is_positive(value):
         raise ValueError(f"{name} must be a positive, finite number; got {value!r}.")
-    return number
+    return float(value)
+
+
+def is_positive(value: Any) -> bool:
+    """Whether a value is a positive, finite number."""
+    try:
+        return is_real(value) and 0.0 < float(value) < math.inf
+    except OverflowError:
+        return False
+
+
+def is_real(value: Any) -> bool:
+    """Whether a value is a real number, and not True or False."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def signs(y: Any, n: int) -> Array:

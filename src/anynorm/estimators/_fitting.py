@@ -9,28 +9,23 @@ from __future__ import annotations
 import math
 import threading
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.exceptions import ConvergenceWarning
 
-from anynorm.estimators._parameters import intercept_kind, seed
+from anynorm.estimators._messages import say_certificates, warn_if_not_converged
 from anynorm.estimators._state import keep
-from anynorm.estimators._validation import Data
+from anynorm.estimators.checks.labels import Labelled
+from anynorm.estimators.checks.parameters import intercept_kind, seed
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
-from anynorm.problem.certificate import Certificate
-from anynorm.problem.solution import Progress, Solution, Status
+from anynorm.problem.certificate import joint_certificate
+from anynorm.problem.solution import Progress, Solution
 
 Report = Callable[[Progress], None]
 Found = TypeVar("Found")
-
-_TO_CALLER_OF_FIT = 5  # stack frames from a warning: itself, store, store_linear or its like, fit
 
 
 def deadline(time_limit: float | None) -> float | None:
@@ -38,7 +33,7 @@ def deadline(time_limit: float | None) -> float | None:
     return None if time_limit is None else time.monotonic() + float(time_limit)
 
 
-def binary_problem(estimator: Any, data: Data, index: int, **regulariser: Any) -> Problem:
+def binary_problem(estimator: Any, data: Labelled, index: int, **regulariser: Any) -> Problem:
     """Binary problem `index` of `data`, with the estimator's C, loss and intercept."""
     return Problem(
         y=data.signs(index),
@@ -53,7 +48,7 @@ def binary_problem(estimator: Any, data: Data, index: int, **regulariser: Any) -
 
 def solve_classes(
     estimator: Any,
-    data: Data,
+    data: Labelled,
     solve: Callable[..., Found],
     end: float | None,
     *,
@@ -66,7 +61,7 @@ def solve_classes(
     ----------
     estimator : estimator
         Its C, loss, intercept, tol, max_iter, random_state, n_jobs and warm start are used.
-    data : Data
+    data : Labelled
         What was validated.
     solve : callable
         ``solve(problem, tol=, max_iter=, deadline=, seed=, start=, progress=)``.
@@ -155,51 +150,9 @@ def _bound(report: Callable[[int, Progress], None] | None, index: int) -> Report
     return lambda state: report(index, state)
 
 
-def printer(estimator: Any, data: Data) -> Callable[[int, Progress], None] | None:
-    """What prints the progress of a fit for `estimator.verbose`, or None for silence."""
-    if not estimator.verbose:
-        return None
-    name = type(estimator).__name__
-    if estimator.verbose >= 2:
-        storage = data.X.format.upper() if sp.issparse(data.X) else "dense"
-        print(
-            f"{name}: {data.X.shape[0]} rows, {data.X.shape[1]} features ({storage}, "
-            f"{data.X.dtype}), {len(data.classes)} classes, {_settings(estimator)}",
-            flush=True,
-        )
-
-    def show(index: int, state: Progress) -> None:
-        # With its end in one piece: threads must not write into each other's lines.
-        print(
-            f"{_title(name, data, index)}: iteration {state.iteration}, "
-            f"primal {state.primal:.8g}, dual {state.dual:.8g}, gap {state.gap:.2e}, "
-            f"{state.seconds:.2f} s\n",
-            end="",
-            flush=True,
-        )
-
-    return show
-
-
-def _settings(estimator: Any) -> str:
-    """What is solved, as ``name=value`` for the parameters that say so."""
-    given = estimator.get_params(deep=False)
-    shown = [
-        f"{name}={given[name]!r}"
-        for name in ("budget", "loss", "slack", "constraints", "kernel")
-        if name in given
-    ]
-    return ", ".join([*shown, *(f"{name}={float(given[name]):g}" for name in ("C", "tol"))])
-
-
-def _title(name: str, data: Data, index: int) -> str:
-    label = data.classes.tolist()[data.positive(index)]
-    return f"{name}, class {label!r} against the rest" if data.n_problems > 1 else name
-
-
 def store_linear(
     estimator: Any,
-    data: Data,
+    data: Labelled,
     solutions: Sequence[Solution],
     more: Mapping[str, Any] | None = None,
 ) -> Any:
@@ -212,13 +165,13 @@ def store_linear(
 
 
 def store(
-    estimator: Any, data: Data, solutions: Sequence[Solution], special: Mapping[str, Any]
+    estimator: Any, data: Labelled, solutions: Sequence[Solution], special: Mapping[str, Any]
 ) -> Any:
     """Give `estimator` its fitted attributes, in one step, and warn where tol was not reached.
 
     `special` has those of its family, and those that are to be others than the solutions'.
     """
-    certificate = joint_certificate(solutions)
+    certificate = joint_certificate([solution.certificate for solution in solutions])
     fitted = {
         "intercept_": np.array([solution.intercept for solution in solutions], dtype=np.float64),
         "classes_": data.classes,
@@ -230,57 +183,16 @@ def store(
         fitted["_duals"] = [solution.dual for solution in solutions]
     fitted.update(special)
     keep(estimator, fitted, data.feature_names)
-    if estimator.verbose >= 2:
-        for index, part in enumerate(certificate.per_class):
-            print(f"{_title(type(estimator).__name__, data, index)}: {part}", flush=True)
+    say_certificates(estimator, data, certificate)
     most = getattr(estimator, "max_iter", math.inf)
     warn_if_not_converged(certificate, fitted["n_iter_"], most)
     return estimator
 
 
-def joint_certificate(solutions: Sequence[Solution]) -> Certificate:
-    """One certificate for the binary problems, with the parts in ``per_class``."""
-    parts = tuple(solution.certificate for solution in solutions)
-    return replace(Certificate.combine(parts), per_class=parts)
-
-
-def warm_starts(estimator: Any, data: Data) -> Sequence[np.ndarray | None]:
+def warm_starts(estimator: Any, data: Labelled) -> Sequence[np.ndarray | None]:
     """The duals of the previous fit where `warm_start` asks for them and their shapes fit."""
     duals = getattr(estimator, "_duals", None) if estimator.warm_start else None
     shape = (data.n_problems, data.X.shape[0])
     if duals is None or (len(duals), len(duals[0])) != shape:
         return [None] * data.n_problems
     return duals
-
-
-def warn_if_not_converged(certificate: Certificate, n_iter: int, max_iter: float) -> None:
-    """Warn with the gap that was reached, and say what to do about it."""
-    if certificate.status is Status.OPTIMAL:
-        return
-    if certificate.status is Status.UNCERTIFIED:
-        warnings.warn(
-            "the kernel is not positive semidefinite: there is no duality gap to say how good this "
-            "model is. Check the kernel, or add to its diagonal.",
-            ConvergenceWarning,
-            stacklevel=_TO_CALLER_OF_FIT,
-        )
-        return
-    short = [c for c in certificate.per_class if c.status is not Status.OPTIMAL]
-    worst = max(short, key=lambda c: c.gap)
-    where = f" in {len(short)} of {len(certificate.per_class)} classes"
-    if certificate.status is Status.TIME_LIMIT:
-        remedy = "raise time_limit"
-    elif n_iter >= max_iter:
-        remedy = "raise max_iter"
-    else:
-        remedy = (
-            "float64 allows no smaller gap here: raise tol, or bring the features to one scale, "
-            "e.g. with sklearn.preprocessing.StandardScaler"
-        )
-    warnings.warn(
-        f"stopped at a relative gap of {worst.gap:.1e} after {n_iter} iterations "
-        f"(tol={worst.tol:.0e}){where if len(certificate.per_class) > 1 else ''}. The model is "
-        f"usable and its certificate says how far it is from optimal; {remedy}.",
-        ConvergenceWarning,
-        stacklevel=_TO_CALLER_OF_FIT,
-    )

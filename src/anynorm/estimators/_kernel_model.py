@@ -12,9 +12,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix
-from anynorm.estimators._fitting import Report, printer, run_all, store, warm_starts
+from anynorm.estimators._fitting import Report, run_all, store, warm_starts
 from anynorm.estimators._linear_model import labels_of
-from anynorm.estimators._validation import Data, usable_weights, validate, validate_features
+from anynorm.estimators._messages import classes_printer
+from anynorm.estimators.checks.labels import Labelled, usable_weights, validate
+from anynorm.estimators.checks.matrices import known_matrix
 from anynorm.kernels.gram import Gram, make_gram, resolve_gamma
 from anynorm.kernels.sums import DenseSums, KernelSums
 from anynorm.losses import Loss
@@ -24,8 +26,7 @@ from anynorm.problem.solution import Solution
 if TYPE_CHECKING:
     from anynorm.solvers.kernel import KernelRows
 
-_MEGABYTE = 1 << 20
-_MEASURED_ROWS = 64
+_MEASURED_ROWS = 64  # by which float32 kernel values are judged
 _NARROW_ERROR = 1e-3  # of a score, where a margin is 1, that float32 kernel values may cause
 
 
@@ -58,7 +59,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             out within 0.001 so; otherwise they are float64.
         """
         check_is_fitted(self)
-        X = validate_features(self, X)
+        X = known_matrix(X, self)
         sums = self._sums
         if isinstance(sums, DenseSums) and sums.dtype == np.float32 and X.dtype == np.float64:
             sums = sums.widened(self.support_vectors_)
@@ -94,7 +95,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def validate_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Data, Gram]:
+def validate_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Labelled, Gram]:
     """Check what was given to `fit`; returns it with the kernel of its rows.
 
     ``gamma="scale"`` counts a row as often as `sample_weight` says.
@@ -117,7 +118,7 @@ def validate_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple
     return data, gram
 
 
-def kernel_problems(estimator: Any, data: Data, gram: Gram, loss: Loss) -> list[Problem]:
+def kernel_problems(estimator: Any, data: Labelled, gram: Gram, loss: Loss) -> list[Problem]:
     """The estimator's binary problems; a norm that cannot have these rows or weights says so."""
     problems = [
         Problem(
@@ -136,14 +137,15 @@ def kernel_problems(estimator: Any, data: Data, gram: Gram, loss: Loss) -> list[
 def kernel_rows(estimator: Any, gram: Any, n_problems: int) -> KernelRows:
     """The rows of a kernel matrix, within the estimator's cache_size, for all its problems."""
     from anynorm.solvers.kernel import KernelRows  # Numba: for those who fit, not predict
+    from anynorm.solvers.kernel.solve import MEGABYTE
 
-    size = int(float(estimator.cache_size) * _MEGABYTE)
+    size = int(float(estimator.cache_size) * MEGABYTE)
     return KernelRows(gram, size, holders=min(n_problems, effective_n_jobs(estimator.n_jobs)))
 
 
 def solve_kernels(
     estimator: Any,
-    data: Data,
+    data: Labelled,
     problems: Sequence[Problem],
     solve: Callable[..., Solution],
     end: float | None,
@@ -154,7 +156,7 @@ def solve_kernels(
     ----------
     estimator : estimator
         Its tol, max_iter, cache_size, n_jobs, warm start and verbosity are used.
-    data : Data
+    data : Labelled
         What was validated.
     problems : sequence of Problem
         From `kernel_problems`.
@@ -180,13 +182,13 @@ def solve_kernels(
             solve_features=solve_linear,
         )
 
-    report = printer(estimator, data)
+    report = classes_printer(estimator, data)
     return run_all(len(problems), run, n_jobs=estimator.n_jobs, report=report)
 
 
 def store_kernel(
     estimator: Any,
-    data: Data,
+    data: Labelled,
     gram: Gram,
     solutions: Sequence[Solution],
     more: Mapping[str, Any] | None = None,
@@ -208,7 +210,7 @@ def store_kernel(
     return store(estimator, data, solutions, fitted | dict(more or {}))
 
 
-def support_of(data: Data, solutions: Sequence[Solution]) -> tuple[np.ndarray, np.ndarray]:
+def support_of(data: Labelled, solutions: Sequence[Solution]) -> tuple[np.ndarray, np.ndarray]:
     """The rows with a dual variable that is not zero, ordered by class; how many of each class."""
     used = np.flatnonzero(np.any([solution.dual != 0 for solution in solutions], axis=0))
     codes = data.codes[used]

@@ -11,7 +11,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix, matvec
-from anynorm.estimators._validation import validate_features
+from anynorm.estimators.checks.matrices import known_matrix
 
 
 def linear_scores(X: Matrix, coef: Any, intercept: np.ndarray) -> np.ndarray:
@@ -52,7 +52,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             for ``classes_[1]``; otherwise one column per class.
         """
         check_is_fitted(self)
-        return linear_scores(validate_features(self, X), self.coef_, self.intercept_)
+        return linear_scores(known_matrix(X, self), self.coef_, self.intercept_)
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class labels of the rows of X.

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from anynorm.design import Matrix
+from anynorm.estimators._blocks import blocks
 from anynorm.estimators._choice import Curve
 from anynorm.estimators._cross_validation import Folds, scorer_of
 from anynorm.estimators._fitting import Report, of_any, run_all
 from anynorm.estimators._linear_model import LinearClassifier
-from anynorm.estimators._validation import Data, labelled
+from anynorm.estimators._messages import say, warn
+from anynorm.estimators.checks.labels import Labelled, labelled
 from anynorm.estimators.paths.accuracy import Changes, accuracy_changes, accuracy_table
 from anynorm.estimators.paths.solution_path import SolutionPath, used_features
 from anynorm.estimators.sparse_path import followed, path_problem
 from anynorm.problem.solution import Solution
-
-_BLOCK_ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class PathSearch:
     estimator : SparseSVCCV
         Its parameters say what is solved and how it is scored; `cv`, `rule` and
         `score_tolerance` are not looked at.
-    data : Data
+    data : Labelled
         All rows.
     y : ndarray of shape (n,)
         Their labels.
@@ -62,7 +60,7 @@ class PathSearch:
     """
 
     estimator: Any
-    data: Data
+    data: Labelled
     y: np.ndarray
     weights: np.ndarray | None
     penalty_weights: np.ndarray | None
@@ -92,7 +90,12 @@ class PathSearch:
         return FoldPaths(paths, self._changes(paths, test, fold))
 
     def _follow(
-        self, data: Data, codes: np.ndarray, index: int, fold: int | None, progress: Report | None
+        self,
+        data: Labelled,
+        codes: np.ndarray,
+        index: int,
+        fold: int | None,
+        progress: Report | None,
     ) -> SolutionPath:
         """The path of binary problem `index` on the rows of `data`; `fold` None means all rows."""
         signs = np.where(codes == self.data.positive(index), 1.0, -1.0)
@@ -114,11 +117,10 @@ class PathSearch:
         if estimator.verbose:
             where = "all rows" if fold is None else f"fold {fold + 1} of {len(self.folds.splits)}"
             label = "" if binary else f", class {self.data.classes.tolist()[index]!r}"
-            print(
+            say(
                 f"{type(estimator).__name__}: {where}{label}: {path.n_joints} joints to "
                 f"s = {path.s[-1]:.4g}, up to {path.n_nonzero.max()} features, "
-                f"{time.monotonic() - began:.2f} s",
-                flush=True,
+                f"{time.monotonic() - began:.2f} s"
             )
         return path
 
@@ -189,14 +191,13 @@ class SearchedPaths:
         scorer, test = scorer_of(search.estimator.scoring), search.folds.splits[fold][1]
         X, y, weights = search.folds.test(fold), search.y[test], search.weights_of(test)
         given = {} if weights is None else {"sample_weight": weights}
-        step = max(1, _BLOCK_ENTRIES // (X.shape[0] * len(paths)))
         found = np.empty(len(joints))
-        for start in range(0, len(joints), step):
-            part = joints[start : start + step]
+        for block in blocks(len(joints), X.shape[0] * len(paths)):
+            part = joints[block]
             scores = np.stack([path.knots.scores(X, part) for path in paths], axis=2)
             for k, s in enumerate(part):
                 stage = _Stage(paths, s, search.data.classes, X, scores[:, k])
-                found[start + k] = scorer(stage, X, y, **given)
+                found[block.start + k] = scorer(stage, X, y, **given)
         return found
 
     def _counts(self, s: np.ndarray) -> np.ndarray:
@@ -204,10 +205,8 @@ class SearchedPaths:
         counts = np.empty((len(s), len(self.folds)))
         for column, fold in enumerate(self.folds):
             widest = max(int(path.n_nonzero.max()) for path in fold.paths) * len(fold.paths)
-            step = max(1, _BLOCK_ENTRIES // max(1, widest))
-            for start in range(0, len(s), step):
-                used = used_features(fold.paths, s[start : start + step])
-                counts[start : start + step, column] = np.diff(used.indptr)
+            for block in blocks(len(s), widest):
+                counts[block, column] = np.diff(used_features(fold.paths, s[block]).indptr)
         return counts
 
     def held_out_scores(self, s: np.ndarray, index: int) -> np.ndarray:
@@ -263,22 +262,18 @@ class SearchedPaths:
         return found if several else found | {"path_": self.paths[0]}
 
     def warn_of_time(self, s: float) -> None:
-        """Warn the caller's caller where time_limit cut a path short."""
+        """Warn where time_limit cut a path short."""
         short = [path for fold in self.folds for path in fold.paths if path.stopped == "time_limit"]
         if short:
-            warnings.warn(
+            warn(
                 f"time_limit ended {len(short)} paths of the folds, the first at s = "
                 f"{min(path.s[-1] for path in short):.3g}; s was chosen up to there. Raise "
-                "time_limit, or set max_features.",
-                ConvergenceWarning,
-                stacklevel=3,
+                "time_limit, or set max_features."
             )
         if any(path.stopped == "time_limit" and path.s[-1] < s for path in self.paths):
-            warnings.warn(
+            warn(
                 f"time_limit ended the path of all rows before the chosen s = {s:.3g}; the model "
-                "is the last point that was reached. Raise time_limit, or set max_features.",
-                ConvergenceWarning,
-                stacklevel=3,
+                "is the last point that was reached. Raise time_limit, or set max_features."
             )
 
 

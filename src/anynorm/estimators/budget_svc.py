@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from anynorm.estimators._fitting import Report, deadline, joint_certificate, run_all
+from anynorm.estimators._docs import documented_like
+from anynorm.estimators._fitting import Report, deadline, run_all
 from anynorm.estimators._kernel_model import (
     KernelClassifier,
     kernel_problems,
@@ -17,16 +18,19 @@ from anynorm.estimators._kernel_model import (
     support_of,
     validate_kernel,
 )
-from anynorm.estimators._parameters import check_parameters, one_of
-from anynorm.estimators._validation import Data
+from anynorm.estimators.checks.labels import Labelled
+from anynorm.estimators.checks.parameters import check_parameters, one_of
+from anynorm.estimators.svc import SVC
 from anynorm.losses import Loss
 from anynorm.norms import TopK, TopK2
 from anynorm.problem import Problem
+from anynorm.problem.certificate import joint_certificate
 from anynorm.problem.solution import Solution
 
 _NORMS: dict[str, Callable[[float], TopK | TopK2]] = {"l1": TopK, "l2": TopK2}
 
 
+@documented_like(SVC)
 class BudgetSVC(KernelClassifier):
     r"""Kernel support vector classifier on a budget, solved to a certified relative gap.
 
@@ -44,8 +48,7 @@ class BudgetSVC(KernelClassifier):
     budget : int or float
         The budget B: an int of at least 1 is a count, a float in (0, 1] a share of the rows' total
         weight.  A budget above the number of rows does not bind.
-    C : float, default=1.0
-        The price of the slacks; the larger, the closer the fit to the training data.
+    C : as in `SVC`
     slack : {"l1", "l2"}, default="l1"
         `anynorm.norms.TopK` or `anynorm.norms.TopK2`.
     strict : bool, default=False
@@ -53,71 +56,19 @@ class BudgetSVC(KernelClassifier):
         largest slack may all be some.  True keeps those B of largest dual variables, and at least
         one of each class, and fits again to the rows kept.  This holds for each binary problem;
         with several classes ``support_`` is the union of their support vectors.
-    kernel : {"rbf", "linear", "poly", "precomputed"} or callable, default="rbf"
-        ``exp(-gamma ||x - z||^2)``, ``x'z``, ``(gamma x'z + coef0)^degree``; "precomputed" takes
-        the kernel matrix in the place of X; a function of two sets of rows returns the matrix of
-        all pairs.
-    degree : float, default=3
-        The degree of the "poly" kernel.
-    gamma : {"scale", "auto"} or float, default="scale"
-        The gamma of "rbf" and "poly".  "scale" is ``1 / (p * X.var())``, with rows counted as
-        often as they weigh, "auto" is ``1 / p``.
-    coef0 : float, default=0.0
-        The constant of the "poly" kernel.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by label; labels that are left out have weight 1.  They multiply
-        the weights of the rows with that label, in every one of the one-against-the-rest
-        problems.  "balanced" gives all classes the same total weight, counting `sample_weight`.
-    tol : float, default=1e-4
-        The relative duality gap ``(primal - dual) / max(|primal|, |dual|)`` to reach.
-    max_iter : int, default=100_000_000
-        The most iterations per binary problem.
-    time_limit : float or None, default=None
-        The most seconds for the whole fit; what was reached by then is kept.
-    cache_size : float, default=500
-        The megabytes that rows of the kernel matrix may take, for all classes together.
-    warm_start : bool, default=False
-        Start from the previous fit's dual variables where there are some of the same shape, as
-        when only `C` or the weights have changed.
-    n_jobs : int or None, default=None
-        The number of threads that share the one-against-the-rest problems, and the rows in
-        predictions.
-    verbose : int, default=0
-        0 is silent, 1 prints a line for each progress report (iteration, primal, dual, gap,
-        seconds), 2 adds the data's description and the certificates.
+    kernel, degree, gamma, coef0, class_weight, tol, max_iter, time_limit, cache_size : as in `SVC`
+    warm_start, n_jobs, verbose : as in `SVC`
 
     Attributes
     ----------
-    support_ : ndarray of shape (n_SV,)
-        The training rows with a dual variable that is not zero, in any of the binary problems,
-        ordered by class.
-    support_vectors_ : {ndarray, CSR} of shape (n_SV, p)
-        These rows; empty for a precomputed kernel.
-    n_support_ : ndarray of shape (K,)
-        The number of support vectors of each class.
-    dual_coef_ : ndarray of shape (1, n_SV) or (K, n_SV)
-        What the support vectors' kernel values are multiplied by: the dual variables times the
-        labels.  One row for two classes, one per class otherwise.
-    intercept_ : ndarray of shape (1,) or (K,)
-        The intercepts.  Where several are optimal, the middle of their interval.
-    classes_ : ndarray of shape (K,)
-        The class labels, sorted.
-    certificate_ : Certificate
-        The primal and dual values of the solution and the relative gap between them, computed
-        apart from the solver with the kernel in float64; summed over the classes, with the parts
-        in ``certificate_.per_class``.  Its ``status`` is "uncertified" where the kernel turned out
-        not to be positive semidefinite.
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, classes_ : as in `SVC`
+    certificate_ : as in `SVC`
         With ``strict=True`` it is that of the second fit, to the rows kept.
     certificate_full_ : Certificate
         The certificate of the problem with all rows (the same without ``strict=True``).
     n_support_full_ : ndarray of shape (K,)
         The number of support vectors of each class in the problem with all rows.
-    n_iter_ : int
-        The most iterations that a binary problem took.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (p,)
-        The names of the features, where X was a frame with string column names.
+    n_iter_, n_features_in_, feature_names_in_ : as in `SVC`
 
     See Also
     --------
@@ -229,7 +180,7 @@ class BudgetSVC(KernelClassifier):
         problems = kernel_problems(self, data, gram, loss)
         full = solve_kernels(self, data, problems, solve_kernel, end)
         more = {
-            "certificate_full_": joint_certificate(full),
+            "certificate_full_": joint_certificate([solution.certificate for solution in full]),
             "n_support_full_": support_of(data, full)[1],
         }
         if self.warm_start:
@@ -237,7 +188,7 @@ class BudgetSVC(KernelClassifier):
         solutions = self._pruned(problems, full, int(count), end) if self.strict else full
         return store_kernel(self, data, gram, solutions, more)
 
-    def _count(self, data: Data) -> float:
+    def _count(self, data: Labelled) -> float:
         """The budget in units of a row of weight 1."""
         if not isinstance(self.budget, float | np.floating):
             return float(self.budget)

@@ -8,21 +8,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anynorm.estimators._fitting import deadline, joint_certificate, warn_if_not_converged
+from anynorm.estimators._fitting import deadline
 from anynorm.estimators._linear_model import linear_scores
-from anynorm.estimators._parameters import check_parameters, check_values
-from anynorm.estimators._validation import (
-    flat_blocks,
-    usable_targets,
-    usable_weights,
-    validate_features,
-    validate_matrix,
-)
+from anynorm.estimators._messages import progress_printer, say, warn_if_not_converged
+from anynorm.estimators._state import keep
+from anynorm.estimators.checks.labels import usable_targets, usable_weights
+from anynorm.estimators.checks.matrices import check_squares, known_matrix, training_matrix
+from anynorm.estimators.checks.parameters import check_parameters, check_values
 from anynorm.estimators.paths.lasso_path import LassoPath
 from anynorm.estimators.sparse_path import warn_of_gaps
-from anynorm.problem.solution import Progress, Solution
-
-_SMALLEST = 1e-100
+from anynorm.problem.solution import Solution
 
 
 class ConstrainedLasso(RegressorMixin, BaseEstimator):
@@ -145,7 +140,7 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             deadline=end,
-            progress=_print if self.verbose else None,
+            progress=progress_printer(type(self).__name__, self.verbose, unit="working set"),
         )
         return self._store(ball, solution, names)
 
@@ -163,7 +158,7 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
             ``X @ coef_ + intercept_``.
         """
         check_is_fitted(self)
-        X = validate_features(self, X)
+        X = known_matrix(X, self)
         return linear_scores(X, np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_))
 
     def path(
@@ -225,7 +220,7 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
             design,
             design.target(y)[0],
             deadline=deadline(self.time_limit),
-            progress=_print_joint if self.verbose else None,
+            progress=progress_printer(type(self).__name__, self.verbose, unit="joint"),
             **limits,
         )
         path = LassoPath(record, design, y, names)
@@ -234,10 +229,10 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
 
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, ...]:
         """X, y and the weights, checked, and the names of the features."""
-        X, names = validate_matrix(self, X)
-        y = usable_targets(self, y, X.shape[0])
+        X, names = training_matrix(X, type(self).__name__)
+        y = usable_targets(y, X.shape[0], type(self).__name__)
         for values, name in ((X, "X"), (y, "y")):
-            _check_size(values, name)
+            check_squares(values, name)
         return X, y, usable_weights(sample_weight, X.shape[0]), names
 
     def _store(self, ball: _FittedBall, solution: Solution, names: Any) -> Self:
@@ -250,33 +245,16 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
             "n_iter_": solution.n_iter,
             "n_features_in_": len(coef),
         }
-        if names is not None:
-            fitted["feature_names_in_"] = names
-        state = {k: v for k, v in vars(self).items() if not k.endswith("_")}
-        self.__dict__ = state | fitted
+        keep(self, fitted, names)
         if self.verbose >= 2:
-            print(f"{type(self).__name__}: {solution.certificate}", flush=True)
-        warn_if_not_converged(joint_certificate([solution]), solution.n_iter, self.max_iter)
+            say(f"{type(self).__name__}: {solution.certificate}")
+        warn_if_not_converged(solution.certificate, solution.n_iter, self.max_iter)
         return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _check_size(values: Any, name: str) -> None:
-    """Raise where all entries are so small that their squares are not numbers any more."""
-    largest = 0.0
-    for block in flat_blocks(values):
-        largest = max(largest, float(np.abs(block).max(initial=0.0)))
-        if largest >= _SMALLEST:
-            return
-    if largest > 0:
-        raise ValueError(
-            f"{name} has no value beyond {_SMALLEST:g} ({largest:.1e} is the largest), whose "
-            f"squares float64 cannot hold. Multiply {name} by a number, e.g. {1 / _SMALLEST:g}."
-        )
 
 
 class _FittedBall:
@@ -305,19 +283,3 @@ class _FittedBall:
         residual = self.target - self.design.combine(np.arange(len(coef)), coef)
         top = float(np.abs(self.design.adjoint(residual)).max(initial=0.0))
         return top / self.design.total if top > 1e-9 * self.ball.first_penalty else 0.0
-
-
-def _print(state: Progress) -> None:
-    print(
-        f"ConstrainedLasso: working set {state.iteration}, primal {state.primal:.8g}, "
-        f"dual {state.dual:.8g}, gap {state.gap:.2e}, {state.seconds:.2f} s",
-        flush=True,
-    )
-
-
-def _print_joint(state: Progress) -> None:
-    print(
-        f"ConstrainedLasso: joint {state.iteration}, primal {state.primal:.8g}, "
-        f"gap {state.gap:.2e}, {state.seconds:.2f} s",
-        flush=True,
-    )

@@ -21,12 +21,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from anynorm.design import Matrix
-from anynorm.estimators._parameters import check_parameters
+from anynorm.estimators._blocks import blocks
 from anynorm.estimators._state import keep
-from anynorm.estimators._validation import validate_features, validate_matrix
+from anynorm.estimators.checks.matrices import known_matrix, training_matrix
+from anynorm.estimators.checks.parameters import check_parameters
 from anynorm.kernels.gram import make_gram, resolve_gamma
 
-_BLOCK_ENTRIES = 1 << 20
 _KERNELS = ("rbf", "poly", "linear")
 _KERNEL_RULE = (
     lambda value: callable(value) or (isinstance(value, str) and value in _KERNELS),
@@ -162,7 +162,7 @@ class KernelDictionary(_Dictionary):
         2
         """
         check_parameters(self, kernel=_KERNEL_RULE)
-        X, names = validate_matrix(self, X)
+        X, names = training_matrix(X, type(self).__name__)
         rows = self._chosen(X.shape[0])
         components = (X.tocsr() if sp.issparse(X) else X)[rows]
         gamma = resolve_gamma(self.gamma, X) if self.kernel in ("rbf", "poly") else None
@@ -216,13 +216,12 @@ class KernelDictionary(_Dictionary):
         array([[1.   , 0.135]])
         """
         check_is_fitted(self)
-        X = validate_features(self, X)
+        X = known_matrix(X, self)
         X = X.tocsr() if sp.issparse(X) else X
         out = np.empty((X.shape[0], self.n_components_), dtype=X.dtype)
-        step = max(1, _BLOCK_ENTRIES // self.n_components_)
         with np.errstate(over="ignore"):
-            for start in range(0, len(out), step):
-                out[start : start + step] = self._gram.cross(X[start : start + step])
+            for rows in blocks(len(out), self.n_components_):
+                out[rows] = self._gram.cross(X[rows])
         return _checked(out, X.dtype)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -300,7 +299,7 @@ class PolynomialDictionary(_Dictionary):
         PolynomialDictionary
             The fitted transformer.
         """
-        X, names = validate_matrix(self, X)
+        X, names = training_matrix(X, type(self).__name__)
         keep(self, {"n_features_in_": X.shape[1]}, names)
         return self
 
@@ -318,7 +317,7 @@ class PolynomialDictionary(_Dictionary):
             Sparse where X is.
         """
         check_is_fitted(self)
-        X = validate_features(self, X)
+        X = known_matrix(X, self)
         with np.errstate(over="ignore"):
             found = _sparse_degree_two(X) if sp.issparse(X) else degree_two(X)
         return _checked(found, X.dtype)

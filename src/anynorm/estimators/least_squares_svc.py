@@ -6,7 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from anynorm.estimators._fitting import deadline, printer
+from anynorm.estimators._docs import documented_like
+from anynorm.estimators._fitting import deadline
 from anynorm.estimators._kernel_model import (
     KernelClassifier,
     kernel_problems,
@@ -15,13 +16,14 @@ from anynorm.estimators._kernel_model import (
     validate_kernel,
 )
 from anynorm.estimators._linear_model import labels_of
-from anynorm.estimators._parameters import check_parameters, one_of
-from anynorm.estimators._validation import Data, usable_weights
+from anynorm.estimators._messages import classes_printer
+from anynorm.estimators.checks.labels import Labelled, usable_weights
+from anynorm.estimators.checks.parameters import check_parameters, one_of
+from anynorm.estimators.svc import SVC
 from anynorm.losses import get_loss
 
-_LEFT_OUT = ("loo_decision_function_", "loo_error_", "loo_score_")
 
-
+@documented_like(SVC)
 class LeastSquaresSVC(KernelClassifier):
     r"""Least squares support vector classifier: a linear system, with exact leave-one-out scores.
 
@@ -37,17 +39,7 @@ class LeastSquaresSVC(KernelClassifier):
     C : float, default=1.0
         The price of the squared slacks; the larger, the closer the fit to the training data.
         (Papers that write ``gamma / 2`` for it are met by halving their gamma.)
-    kernel : {"rbf", "linear", "poly", "precomputed"} or callable, default="rbf"
-        The kernel; "precomputed" takes the matrix of its values as X, a callable returns that
-        matrix for two sets of rows.
-    degree : float, default=3
-        The degree of the kernel "poly".
-    gamma : {"scale", "auto"} or float, default="scale"
-        The coefficient of "rbf" and "poly": ``1 / (p * X.var())``, ``1 / p``, or a number.
-    coef0 : float, default=0.0
-        The constant term of "poly".
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by label; they multiply the weights of the rows with that label.
+    kernel, degree, gamma, coef0, class_weight : as in `SVC`
     solver : {"auto", "cholesky", "cg"}, default="auto"
         How the system is solved: "cholesky" by a factor, in ``4 * n**2`` bytes whatever
         `cache_size` is, to the last digits; "cg" by preconditioned conjugate gradients, to `tol`,
@@ -56,35 +48,25 @@ class LeastSquaresSVC(KernelClassifier):
         conjugate gradients, and changes to a factor where that is faster and there is memory.
     leave_one_out : bool, default=False
         Whether to compute the leave-one-out scores, for about the price of a second factor.
-    tol : float, default=1e-4
-        The relative duality gap to reach.
+    tol : as in `SVC`
     max_iter : int, default=10_000
         The most iterations.
-    time_limit : float or None, default=None
-        The most seconds for the whole fit; what was reached by then is kept.
+    time_limit : as in `SVC`
     cache_size : float, default=500
         The megabytes for kernel values.
     n_jobs : int or None, default=None
         The number of threads of a prediction.  (A fit uses the threads of the linear algebra
         library.)
-    verbose : int, default=0
-        0 is silent, 1 prints a line for each progress report, 2 adds the data's description and
-        the certificates.
+    verbose : as in `SVC`
 
     Attributes
     ----------
     support_ : ndarray of shape (n_SV,)
         The rows with dual variables other than zero, class after class: here nearly all rows.
-    support_vectors_ : matrix of shape (n_SV, p)
-        Those rows; empty for a precomputed kernel.
-    n_support_ : ndarray of shape (K,)
-        How many of them each class has.
-    dual_coef_ : ndarray of shape (1 or K, n_SV)
-        Their labels times their dual variables.
+    support_vectors_, n_support_, dual_coef_ : as in `SVC`
     intercept_ : ndarray of shape (1,) or (K,)
         The intercepts.
-    classes_ : ndarray of shape (K,)
-        The class labels, sorted.
+    classes_ : as in `SVC`
     certificate_ : Certificate
         The primal and dual values and the relative gap between them, computed apart from the
         solver; summed over the classes, with the parts in ``certificate_.per_class``.
@@ -96,10 +78,7 @@ class LeastSquaresSVC(KernelClassifier):
         meet.
     n_iter_ : int
         The iterations taken, 1 for a factor.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (p,)
-        The names of the features, where X was a frame with string column names.
+    n_features_in_, feature_names_in_ : as in `SVC`
 
     See Also
     --------
@@ -199,25 +178,17 @@ class LeastSquaresSVC(KernelClassifier):
             tol=float(self.tol),
             max_iter=int(self.max_iter),
             deadline=end,
-            progress=printer(self, data),
+            progress=classes_printer(self, data),
             method=self.solver,  # type: ignore[arg-type]
             leave_out=bool(self.leave_one_out),
         )
         scores = found.left_out
         more = {} if scores is None else _left_out(data, scores, sample_weight)
-        store_kernel(self, data, gram, found.solutions, more)
-        for name in _LEFT_OUT:
-            if name not in more and hasattr(self, name):  # of an earlier fit
-                delattr(self, name)
-        return self
+        return store_kernel(self, data, gram, found.solutions, more)
 
 
 def _check(estimator: LeastSquaresSVC) -> None:
-    check_parameters(
-        estimator,
-        solver=one_of(("auto", "cholesky", "cg")),
-        leave_one_out=(lambda value: isinstance(value, bool | np.bool_), "True or False"),
-    )
+    check_parameters(estimator, solver=one_of(("auto", "cholesky", "cg")))
     if estimator.leave_one_out and estimator.solver == "cg":
         raise ValueError(
             "leave_one_out=True needs a factor of the whole matrix, which solver='cg' does not "
@@ -225,7 +196,7 @@ def _check(estimator: LeastSquaresSVC) -> None:
         )
 
 
-def _left_out(data: Data, scores: np.ndarray, sample_weight: Any) -> dict[str, Any]:
+def _left_out(data: Labelled, scores: np.ndarray, sample_weight: Any) -> dict[str, Any]:
     """The attributes that leave-one-out scores give."""
     if scores.shape[1] == 1:
         scores = scores.ravel()
@@ -235,4 +206,8 @@ def _left_out(data: Data, scores: np.ndarray, sample_weight: Any) -> dict[str, A
     error = float(np.average(wrong[present], weights=None if weights is None else weights[present]))
     if np.isnan(scores).any():
         error = float("nan")
-    return dict(zip(_LEFT_OUT, (scores, error, 1.0 - error), strict=True))
+    return {
+        "loo_decision_function_": scores,
+        "loo_error_": error,
+        "loo_score_": 1.0 - error,
+    }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from anynorm.estimators._fitting import deadline, printer, solve_classes, store_linear
+from anynorm.estimators._fitting import deadline, solve_classes, store_linear
 from anynorm.estimators._linear_model import LinearClassifier
-from anynorm.estimators._parameters import check_parameters
-from anynorm.estimators._validation import validate
+from anynorm.estimators._messages import classes_printer
+from anynorm.estimators.checks.labels import validate
+from anynorm.estimators.checks.parameters import check_parameters
 
 
 class LinearSVC(LinearClassifier):
@@ -168,5 +169,5 @@ class LinearSVC(LinearClassifier):
         data = validate(self, X, y, sample_weight)
         from anynorm.solvers.linear import solve_linear  # Numba: for those who fit, not predict
 
-        solutions = solve_classes(self, data, solve_linear, end, report=printer(self, data))
+        solutions = solve_classes(self, data, solve_linear, end, report=classes_printer(self, data))
         return store_linear(self, data, solutions)

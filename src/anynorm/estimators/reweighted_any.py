@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
@@ -17,9 +17,10 @@ from sklearn.utils.sparsefuncs import inplace_column_scale, min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix
-from anynorm.estimators._parameters import check_parameters
 from anynorm.estimators._state import keep
-from anynorm.estimators._validation import validate_features, validate_matrix
+from anynorm.estimators.checks.labels import one_column
+from anynorm.estimators.checks.matrices import known_matrix, training_matrix
+from anynorm.estimators.checks.parameters import check_parameters
 
 _PRUNED_SHARE = 1e-4
 
@@ -138,7 +139,7 @@ class Reweighted(MetaEstimatorMixin, BaseEstimator):
         check_parameters(self)
         if get_config().get("enable_metadata_routing"):
             params = process_routing(self, "fit", **params).estimator.fit
-        X, names = validate_matrix(self, X)
+        X, names = training_matrix(X, type(self).__name__)
         y = self._one_target(y)
         reach = _largest_entries(X)
         weights: np.ndarray | None = None
@@ -169,7 +170,7 @@ class Reweighted(MetaEstimatorMixin, BaseEstimator):
             return y  # the estimator says what it thinks of that
         y = np.asarray(y)
         if y.ndim == 2 and y.shape[1] == 1:
-            y = column_or_1d(y, warn=True)
+            y = one_column(y)
         if is_classifier(self.estimator) and type_of_target(y) == "multiclass":
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass. "
@@ -201,7 +202,7 @@ class Reweighted(MetaEstimatorMixin, BaseEstimator):
 
     def _prepared(self, X: Any) -> Matrix:
         check_is_fitted(self)
-        X = validate_features(self, X)
+        X = known_matrix(X, self)
         return X if np.all(self.weights_ == 1.0) else _weighted(X, self.weights_)
 
     @available_if(_has("predict"))

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from anynorm.estimators._fitting import deadline, printer, solve_classes, store_linear
+from anynorm.estimators._docs import documented_like
+from anynorm.estimators._fitting import deadline, solve_classes, store_linear
 from anynorm.estimators._linear_model import LinearClassifier, labels_of, linear_scores
-from anynorm.estimators._parameters import check_parameters
-from anynorm.estimators._validation import Data, validate, validate_features
-from anynorm.problem.certificate import Certificate
+from anynorm.estimators._messages import classes_printer
+from anynorm.estimators.checks.labels import Labelled, validate
+from anynorm.estimators.checks.matrices import known_matrix
+from anynorm.estimators.checks.parameters import check_parameters
+from anynorm.estimators.linear_svc import LinearSVC
+from anynorm.problem.certificate import Certificate, joint_certificate
 from anynorm.problem.solution import Progress
 
 if TYPE_CHECKING:
@@ -56,6 +60,7 @@ class WalkRecord:
     n_iter: int
 
 
+@documented_like(LinearSVC)
 class ReweightedSVC(LinearClassifier):
     r"""Linear classifier between the 2-norm and the 1-norm SVM, by re-weighted 2-norm problems.
 
@@ -70,25 +75,18 @@ class ReweightedSVC(LinearClassifier):
 
     Parameters
     ----------
-    C : float, default=1.0
-        The price of the loss; the larger, the closer the fit to the training data.
+    C : as in `LinearSVC`
     n_rounds : int, default=3
         The number of rounds; 1 is the 2-norm SVM, as `LinearSVC` fits it.
     prune : bool, default=True
         Whether to drop features that do not matter between two rounds, as exact zeros: those with
         the smallest coefficients, as long as that lowers the 1-norm objective or raises it by no
         more than the share `tol` of itself.  A feature that is missed later comes back.
-    loss : {"hinge", "squared_hinge", "logistic", "squared", "absolute"}, default="hinge"
-        The loss of a margin m: ``max(0, 1 - m)``, ``max(0, 1 - m)**2``, ``log(1 + exp(-m))``,
-        ``(1 - m)**2`` or ``abs(1 - m)``.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept.
+    loss, fit_intercept : as in `LinearSVC`
     intercept_scaling : float or None, default=None
         None leaves the intercept unpenalised, and out of the re-weighting.  A number s makes it
         the weight of a constant feature of value s, penalised and re-weighted like all others.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by label; labels that are left out have weight 1.  "balanced"
-        gives all classes the same total weight, counting `sample_weight`.
+    class_weight : as in `LinearSVC`
     tol : float, default=1e-4
         The relative duality gap to which every round is solved.
     max_iter : int, default=10_000
@@ -98,14 +96,7 @@ class ReweightedSVC(LinearClassifier):
     warm_start : bool, default=False
         Start the first round from the previous fit's dual variables, where there are some of the
         same shape.
-    n_jobs : int or None, default=None
-        The number of threads that share the one-against-the-rest problems.  The result does not
-        depend on it.
-    random_state : int, RandomState or None, default=None
-        Seeds the order in which a solver visits the rows.  None is the same as 0.
-    verbose : int, default=0
-        0 is silent, 1 prints a line for each progress report, 2 adds the data's description and
-        the certificates.
+    n_jobs, random_state, verbose : as in `LinearSVC`
 
     Attributes
     ----------
@@ -113,8 +104,7 @@ class ReweightedSVC(LinearClassifier):
         The coefficients of the last round; dropped ones are exactly zero.
     intercept_ : ndarray of shape (1,) or (K,)
         The intercepts of the last round.
-    classes_ : ndarray of shape (K,)
-        The class labels, sorted.
+    classes_ : as in `LinearSVC`
     history_ : list of WalkRecord
         One record per round: ``coef``, ``intercept``, ``objective`` (the 1-norm objective),
         ``n_nonzero``, ``certificate``, ``l1_certificate``, ``n_iter``.  With several classes the
@@ -124,10 +114,7 @@ class ReweightedSVC(LinearClassifier):
         classes, with the parts in ``certificate_.per_class``.
     n_iter_ : int
         The most iterations that a round of a binary problem took.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (p,)
-        The names of the features, where X was a frame with string column names.
+    n_features_in_, feature_names_in_ : as in `LinearSVC`
 
     See Also
     --------
@@ -221,10 +208,10 @@ class ReweightedSVC(LinearClassifier):
         check_parameters(self)
         end = deadline(self.time_limit)
         data = validate(self, X, y, sample_weight)
-        return store_walks(self, data, self._walks(data, end, printer(self, data)))
+        return store_walks(self, data, self._walks(data, end, classes_printer(self, data)))
 
     def _walks(
-        self, data: Data, end: float | None, report: Callable[[int, Progress], None] | None
+        self, data: Labelled, end: float | None, report: Callable[[int, Progress], None] | None
     ) -> list[list[Round]]:
         """The rounds of every binary problem."""
         from anynorm.solvers.linear import walk  # Numba: for those who fit, not predict
@@ -255,7 +242,7 @@ class ReweightedSVC(LinearClassifier):
         [(100,), (100,), (100,)]
         """
         check_is_fitted(self)
-        X = validate_features(self, X)
+        X = known_matrix(X, self)
         for record in self.history_:
             yield linear_scores(X, record.coef, record.intercept)
 
@@ -288,7 +275,10 @@ class ReweightedSVC(LinearClassifier):
 
 
 def store_walks(
-    estimator: Any, data: Data, walks: Sequence[Sequence[Round]], more: dict[str, Any] | None = None
+    estimator: Any,
+    data: Labelled,
+    walks: Sequence[Sequence[Round]],
+    more: dict[str, Any] | None = None,
 ) -> Any:
     """Give `estimator` the last rounds as its solution and all rounds as its history."""
     more = dict(more or {})
@@ -308,11 +298,7 @@ def record_of(rounds: Sequence[Round]) -> WalkRecord:
         objective=float(sum(part.objective for part in rounds)),
         n_nonzero=int(np.count_nonzero(coef.any(axis=0))),
         feature_scale=np.array([part.feature_scale for part in rounds]),
-        certificate=_combined([part.certificate for part in rounds]),
-        l1_certificate=_combined([part.l1_certificate for part in rounds]),
+        certificate=joint_certificate([part.certificate for part in rounds]),
+        l1_certificate=joint_certificate([part.l1_certificate for part in rounds]),
         n_iter=max(part.n_iter for part in rounds),
     )
-
-
-def _combined(parts: Sequence[Certificate]) -> Certificate:
-    return replace(Certificate.combine(parts), per_class=tuple(parts))

@@ -21,8 +21,9 @@ from anynorm.estimators._cross_validation import (
 )
 from anynorm.estimators._fitting import Report, binary_problem, deadline, of_any, run_all
 from anynorm.estimators._linear_model import labels_of, linear_scores
-from anynorm.estimators._parameters import check_parameters, seed
-from anynorm.estimators._validation import Data, labelled, validate
+from anynorm.estimators._messages import say
+from anynorm.estimators.checks.labels import Labelled, labelled, validate
+from anynorm.estimators.checks.parameters import check_parameters, seed
 from anynorm.estimators.reweighted_svc import ReweightedSVC, store_walks
 from anynorm.problem.certificate import Certificate
 
@@ -177,7 +178,7 @@ class ReweightedSVCCV(ReweightedSVC):
         """
         check_parameters(self)
         end = deadline(self.time_limit)
-        data = validate(self._model(grid_of(self.Cs)[-1], 1), X, y, sample_weight)
+        data = validate(self, X, y, sample_weight, C=grid_of(self.Cs)[-1])
         labels = column_or_1d(y)
         folds = SlicedFolds(data.X, splits_of(self.cv, labels, groups))
         weights = row_weights(sample_weight, len(labels))
@@ -192,7 +193,7 @@ class ReweightedSVCCV(ReweightedSVC):
 
 def fit_table(
     estimator: ReweightedSVCCV,
-    data: Data,
+    data: Labelled,
     y: np.ndarray,
     weights: np.ndarray | None,
     folds: Folds,
@@ -205,7 +206,7 @@ def fit_table(
     ----------
     estimator : ReweightedSVCCV
         What to fit; its `cv` is not looked at.
-    data : Data
+    data : Labelled
         All rows, validated.
     y : ndarray of shape (n,)
         Their labels.
@@ -360,11 +361,10 @@ class _Table:
     def _print(self, fold: int, c: int) -> None:
         if self.estimator.verbose:
             best = int(np.argmax(self.scores[c, :, fold]))
-            print(
+            say(
                 f"{type(self.estimator).__name__}: fold {fold + 1} of {len(self.folds.splits)}, "
                 f"C={self.grid[c]:g}: score {self.scores[c, best, fold]:.4g} in round {best + 1}, "
-                f"{self.seconds[c, fold]:.2f} s",
-                flush=True,
+                f"{self.seconds[c, fold]:.2f} s"
             )
 
     def _weights(self, rows: np.ndarray) -> np.ndarray | None:

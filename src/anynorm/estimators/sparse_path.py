@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from anynorm.estimators._fitting import Report, deadline
-from anynorm.estimators._linear_model import LinearClassifier
-from anynorm.estimators._parameters import check_values, intercept_kind
-from anynorm.estimators._validation import Data, validate, validate_penalties
+from anynorm.estimators._messages import progress_printer, warn
+from anynorm.estimators.checks.labels import Labelled, labelled_rows, usable_penalties
+from anynorm.estimators.checks.matrices import training_matrix
+from anynorm.estimators.checks.parameters import check_values, intercept_kind
 from anynorm.estimators.paths.lasso_path import LassoPath
 from anynorm.estimators.paths.solution_path import PathInterrupted, SolutionPath
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
-from anynorm.problem.solution import Progress
 
-VERIFIED = 1e-9
+VERIFIED = 1e-9  # the relative gap at a joint that rounding alone explains
 
 
 def sparse_svm_path(
@@ -103,7 +101,10 @@ def sparse_svm_path(
     given = {"fit_intercept": fit_intercept, "time_limit": time_limit, "verbose": verbose}
     check_values(limits | given)
     end = deadline(time_limit)
-    data = validate(_Input(), X, y, sample_weight, least_classes=1)
+    X, names = training_matrix(X, "sparse_svm_path")
+    data = labelled_rows(
+        X, y, sample_weight, caller="sparse_svm_path", names=names, least_classes=1
+    )
     if len(data.classes) > 2:
         raise ValueError(
             f"y has {len(data.classes)} classes; a path is for two. Use anynorm.SparseSVC or "
@@ -114,9 +115,9 @@ def sparse_svm_path(
         data,
         _signs(data),
         fit_intercept=fit_intercept,
-        penalty_weights=validate_penalties(penalty_weights, data),
+        penalty_weights=usable_penalties(penalty_weights, data),
     )
-    progress = _printed if verbose else None
+    progress = progress_printer("sparse_svm_path", verbose, unit="pivot")
     path = followed(
         problem, data.feature_names, data.classes, deadline=end, progress=progress, **limits
     )
@@ -124,12 +125,8 @@ def sparse_svm_path(
     return path
 
 
-_Input = type("sparse_svm_path", (LinearClassifier,), {"class_weight": None})
-"""What validation takes for the estimator: its messages are about the function."""
-
-
 def path_problem(
-    data: Data, signs: np.ndarray, *, fit_intercept: bool, penalty_weights: np.ndarray | None
+    data: Labelled, signs: np.ndarray, *, fit_intercept: bool, penalty_weights: np.ndarray | None
 ) -> Problem:
     """The 1-norm problem with hinge loss of validated data and labels of -1.0 and +1.0."""
     return Problem(
@@ -169,27 +166,17 @@ def warn_of_gaps(paths: Sequence[SolutionPath | LassoPath], tol: float = VERIFIE
     gap = max(float(path.gaps.max()) for path in paths)
     if stuck or gap > tol:
         ended = f"rounding ended {stuck} of {len(paths)} paths before their end; " if stuck else ""
-        warnings.warn(
+        warn(
             f"{ended}the largest relative gap at a joint is {gap:.1e} (at most {tol:g} is "
             "verified). Each certificate says how far a point is from optimal. Bring the features "
-            "to one scale, e.g. with sklearn.preprocessing.StandardScaler.",
-            ConvergenceWarning,
-            stacklevel=3,
+            "to one scale, e.g. with sklearn.preprocessing.StandardScaler."
         )
 
 
-def _signs(data: Data) -> np.ndarray:
+def _signs(data: Labelled) -> np.ndarray:
     """The labels as -1.0 and +1.0; a class that is alone is +1 unless it is a number below 1."""
     if len(data.classes) == 2:
         return data.signs(0)
     label = data.classes[0]
     negative = data.classes.dtype.kind in "biuf" and label < 1
     return np.full(len(data.codes), -1.0 if negative else 1.0)
-
-
-def _printed(state: Progress) -> None:
-    print(
-        f"sparse_svm_path: pivot {state.iteration}, primal {state.primal:.8g}, "
-        f"gap {state.gap:.2e}, {state.seconds:.2f} s",
-        flush=True,
-    )

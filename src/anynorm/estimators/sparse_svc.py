@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from anynorm.estimators._fitting import deadline, printer, solve_classes, store_linear
+from anynorm.estimators._docs import documented_like
+from anynorm.estimators._fitting import deadline, solve_classes, store_linear
 from anynorm.estimators._linear_model import LinearClassifier
-from anynorm.estimators._parameters import check_parameters, one_of
-from anynorm.estimators._validation import validate, validate_penalties
+from anynorm.estimators._messages import classes_printer
+from anynorm.estimators.checks.labels import usable_penalties, validate
+from anynorm.estimators.checks.parameters import check_parameters, one_of
+from anynorm.estimators.linear_svc import LinearSVC
 
 SPARSE_LOSSES = ("hinge", "squared_hinge", "logistic", "absolute")
 
 
+@documented_like(LinearSVC)
 class SparseSVC(LinearClassifier):
     r"""The 1-norm support vector machine, solved to a certified relative duality gap.
 
@@ -35,54 +39,24 @@ class SparseSVC(LinearClassifier):
     penalty_weights : array-like of shape (p,) or None, default=None
         The weights u of the features' penalties; None is 1 for all.  A feature of weight 0 is
         never penalised, one of weight infinity is left out.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept.
+    fit_intercept : as in `LinearSVC`
     intercept_scaling : float or None, default=None
         None leaves the intercept unpenalised.  A number s gives liblinear's penalised intercept
         instead: a constant feature of value s whose weight is penalised like the others, which
         adds ``abs(b / s)`` to the objective.  Not used where ``fit_intercept=False``.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by label; labels that are left out have weight 1.  They multiply
-        the weights of the rows with that label, in every one of the one-against-the-rest
-        problems.  "balanced" gives all classes the same total weight, counting `sample_weight`.
-    tol : float, default=1e-4
-        The relative duality gap ``(primal - dual) / max(|primal|, |dual|)`` to reach.
-    max_iter : int, default=10_000
-        The most iterations per binary problem.
-    time_limit : float or None, default=None
-        The most seconds for the whole fit; what was reached by then is kept.
-    warm_start : bool, default=False
-        Start from the previous fit's dual variables where there are some of the same shape, as
-        when only `C` or the weights have changed.
-    n_jobs : int or None, default=None
-        The number of threads that share the one-against-the-rest problems.  The result does not
-        depend on it.
+    class_weight, tol, max_iter, time_limit, warm_start, n_jobs : as in `LinearSVC`
     random_state : int, RandomState or None, default=None
         Seeds what a solver draws at random.  None is the same as 0: a fit is repeatable, and
         NumPy's global generator is neither used nor changed.
-    verbose : int, default=0
-        0 is silent, 1 prints a line for each progress report (iteration, primal, dual, gap,
-        seconds), 2 adds the data's description and the certificates.
+    verbose : as in `LinearSVC`
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, p) or (K, p)
         The coefficients, in float64 for any input: one row for two classes, one per class
         otherwise.  Features that are not used have exact zeros.
-    intercept_ : ndarray of shape (1,) or (K,)
-        The intercepts.  Where several are optimal, the middle of their interval.
-    classes_ : ndarray of shape (K,)
-        The class labels, sorted.
-    certificate_ : Certificate
-        The primal and dual values of ``coef_`` and ``intercept_`` and the relative gap between
-        them, computed apart from the solver; summed over the classes, with the parts in
-        ``certificate_.per_class``.
-    n_iter_ : int
-        The most iterations that a binary problem took.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (p,)
-        The names of the features, where X was a frame with string column names.
+    intercept_, classes_, certificate_, n_iter_, n_features_in_ : as in `LinearSVC`
+    feature_names_in_ : as in `LinearSVC`
 
     See Also
     --------
@@ -189,7 +163,7 @@ class SparseSVC(LinearClassifier):
         check_parameters(self, loss=one_of(SPARSE_LOSSES))
         end = deadline(self.time_limit)
         data = validate(self, X, y, sample_weight)
-        penalties = validate_penalties(self.penalty_weights, data)
+        penalties = usable_penalties(self.penalty_weights, data)
         from anynorm.solvers.one_norm import solve_one_norm  # Numba: for those who fit
 
         solutions = solve_classes(
@@ -197,7 +171,7 @@ class SparseSVC(LinearClassifier):
             data,
             solve_one_norm,
             end,
-            report=printer(self, data),
+            report=classes_printer(self, data),
             regulariser="l1",
             penalty_weights=penalties,
         )

@@ -10,9 +10,9 @@ from sklearn.utils import column_or_1d
 from anynorm.estimators._cross_validation import SlicedFolds, row_weights, splits_of
 from anynorm.estimators._fitting import store_linear
 from anynorm.estimators._linear_model import LinearClassifier
-from anynorm.estimators._parameters import check_parameters, one_of
 from anynorm.estimators._path_search import PathSearch
-from anynorm.estimators._validation import validate, validate_penalties
+from anynorm.estimators.checks.labels import usable_penalties, validate
+from anynorm.estimators.checks.parameters import check_parameters, one_of
 from anynorm.estimators.sparse_path import warn_of_gaps
 
 
@@ -185,7 +185,7 @@ class SparseSVCCV(LinearClassifier):
         data, labels = validate(self, X, y, sample_weight), column_or_1d(y)
         search = PathSearch(
             self, data, labels, row_weights(sample_weight, len(labels)),
-            validate_penalties(self.penalty_weights, data),
+            usable_penalties(self.penalty_weights, data),
             SlicedFolds(data.X, splits_of(self.cv, labels, groups)), began,
         )  # fmt: skip
         found = search.run()

@@ -12,7 +12,7 @@ from anynorm.estimators._kernel_model import (
     store_kernel,
     validate_kernel,
 )
-from anynorm.estimators._parameters import check_parameters
+from anynorm.estimators.checks.parameters import check_parameters
 from anynorm.losses import Constraints, Loss
 from anynorm.norms import Norm, SquaredL2
 

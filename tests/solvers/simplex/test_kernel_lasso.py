@@ -93,6 +93,23 @@ def test_sparse_columns_and_callables():
     np.testing.assert_allclose(called, expected, atol=1e-8)
 
 
+@pytest.mark.parametrize("simplex", [True, False])
+def test_the_only_column_may_be_b(simplex):
+    b = np.random.default_rng(0).normal(size=7)
+    for kernel in ("rbf", "linear", "poly"):
+        found = kernel_lasso(b[:, None], b, kernel=kernel, coef0=1.0, simplex=simplex)
+        assert found.coef == pytest.approx([1.0])
+        assert found.certificate.status is Status.OPTIMAL
+
+
+def test_progress_is_that_of_the_function(capsys):
+    A, b = signal()
+    kernel_lasso(A, b, verbose=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines
+    assert all(line.startswith("kernel_lasso: iteration ") for line in lines)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -104,6 +121,9 @@ def test_sparse_columns_and_callables():
         ({"kernel": "precomputed", "b": None}, "square"),
         ({"A": [[np.nan]], "b": [1.0]}, "A has NaN"),
         ({"tol": 0}, "tol must be a positive"),
+        ({"gamma": "wide"}, "gamma must be"),
+        ({"max_iter": 0}, "max_iter must be an integer"),
+        ({"kernel": lambda u, v: -rbf_kernel(u, v)}, "not positive semidefinite"),
     ],
 )
 def test_what_cannot_be_used_is_named(arguments, message):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from anynorm import min_norm_point
+from anynorm.design.points import DensePoints, KernelPoints, SparsePoints
 from anynorm.problem.solution import Status
-from anynorm.solvers.simplex import DensePoints, KernelPoints, SparsePoints
 from anynorm.solvers.simplex.min_norm import _Search, solve_min_norm
 
 cp = pytest.importorskip("cvxpy")

@@ -13,7 +13,7 @@ from anynorm.app.job.options import RULES
 from anynorm.app.job.watching import Watch
 from anynorm.estimators._fitting import store_linear
 from anynorm.estimators._path_search import PathSearch, SearchedPaths
-from anynorm.estimators._validation import validate
+from anynorm.estimators.checks.labels import validate
 from anynorm.estimators.paths.solution_path import SolutionPath
 from anynorm.estimators.sparse_path import warn_of_gaps
 from anynorm.estimators.sparse_svc_cv import SparseSVCCV

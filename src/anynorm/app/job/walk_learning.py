@@ -10,7 +10,7 @@ from anynorm.app.job.measures import Scorer, all_classes
 from anynorm.app.job.watching import Watch
 from anynorm.design import Matrix
 from anynorm.estimators._fitting import deadline
-from anynorm.estimators._validation import validate
+from anynorm.estimators.checks.labels import validate
 from anynorm.estimators.reweighted_svc_cv import ReweightedSVCCV, fit_table, grid_of
 from anynorm.problem.solution import Status
 

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.design import Matrix
+from anynorm.estimators._blocks import blocks
 from anynorm.estimators.paths.solution_path import SolutionPath
 
 Array = NDArray[np.float64]
 
-_BLOCK_ENTRIES = 1 << 20
 _SAME = 1e-12
 
 
@@ -62,9 +62,7 @@ def accuracy_changes(
     """
     s = np.unique(np.concatenate([path.knots.s for path in paths]))
     start, places, gains = 0.0, [np.empty(0)], [np.empty(0)]
-    step = max(1, _BLOCK_ENTRIES // (len(s) * (len(paths) + 1)))
-    for first in range(0, X.shape[0], step):
-        rows = slice(first, first + step)
+    for rows in blocks(X.shape[0], len(s) * (len(paths) + 1)):
         scores = [path.knots.scores(X[rows], s) for path in paths]
         if len(paths) == 1:
             scores.insert(0, np.zeros_like(scores[0]))

@@ -13,14 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anynorm.estimators.paths.piecewise import (
-    PiecewiseLine,
-    at_least_zero,
-    feature_count,
-    frozen,
-    only_one,
-    scores_along,
-)
+from anynorm.estimators.checks.places import at_least_zero, feature_count, only_one
+from anynorm.estimators.paths.piecewise import PiecewiseLine, frozen, scores_along
 from anynorm.problem import LassoProblem
 from anynorm.problem.certificate import Certificate, certify
 
@@ -156,11 +150,11 @@ class LassoPath:
         """
         only_one({"radius": radius, "alpha": alpha, "n_features": n_features})
         if alpha is not None:
-            penalty = at_least_zero("alpha", alpha)
+            penalty = at_least_zero(alpha, "alpha")
             radius = float(np.interp(-penalty, -self.alphas, self.radii))
         elif n_features is not None:
             radius = self._radius_of_count(n_features)
-        return self._knots.solution(at_least_zero("radius", radius))
+        return self._knots.solution(at_least_zero(radius, "radius"))
 
     def _radius_of_count(self, n_features: Any) -> float:
         """The last joint before which no more features than that are in use."""
@@ -210,7 +204,7 @@ class LassoPath:
         Certificate
             Sum of squares, lower bound and relative gap, computed anew from the data.
         """
-        place = at_least_zero("radius", radius)
+        place = at_least_zero(radius, "radius")
         if self._design is None:
             raise ValueError(
                 "this path was stored without its data, from which a solution is certified. "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -11,10 +9,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from anynorm.design import Matrix
+from anynorm.estimators._blocks import blocks
+from anynorm.estimators.checks.matrices import known_matrix
+from anynorm.estimators.checks.places import places_on_path
 
 Array = NDArray[np.float64]
-
-_BLOCK_ENTRIES = 1 << 20
 
 
 class PiecewiseLine:
@@ -65,9 +64,7 @@ class PiecewiseLine:
         shape = (coefs.shape[0], len(used))
         columns = sp.csr_array((coefs.data, places, coefs.indptr), shape=shape).T
         scores = np.empty((X.shape[0], shape[0]))
-        step = max(1, _BLOCK_ENTRIES // max(1, len(used)))
-        for start in range(0, X.shape[0], step):
-            rows = slice(start, start + step)
+        for rows in blocks(X.shape[0], len(used)):
             block = X[rows][:, used].astype(np.float64)
             scores[rows] = _dense(block @ columns) + intercepts
         return scores
@@ -84,55 +81,9 @@ def frozen(values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def at_least_zero(name: str, value: Any) -> float:
-    """The value as a float; an error names it where it is no number of at least 0."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not float(value) >= 0:
-        raise ValueError(f"{name} must be a number of at least 0; got {value!r}.")
-    return float(value)
-
-
-def only_one(given: dict[str, Any]) -> None:
-    """Check that exactly one argument of `coef_at` is given."""
-    names = [name for name, value in given.items() if value is not None]
-    if len(names) != 1:
-        *others, last = given
-        raise ValueError(
-            f"coef_at needs exactly one of {', '.join(others)} and {last}; got "
-            f"{' and '.join(names) if names else 'none of them'}."
-        )
-
-
-def feature_count(n_features: Any) -> int:
-    """The number of features as an int; an error where it is none."""
-    if not isinstance(n_features, Integral) or isinstance(n_features, bool) or n_features < 0:
-        raise ValueError(f"n_features must be an integer of at least 0; got {n_features!r}.")
-    return int(n_features)
-
-
 def scores_along(path: Any, line: PiecewiseLine, X: Any, name: str, places: Any) -> Array:
     """The scores of rows at one place, (n,), or at many, (n, m); `name` is that of the places."""
-    X = usable_rows(path, X)
-    places = np.asarray(places, dtype=np.float64)
-    if places.ndim > 1 or np.isnan(places).any() or np.any(places < 0):
-        raise ValueError(f"{name} must be a number of at least 0, or a 1-D array of such numbers.")
+    X = known_matrix(X, path)
+    places = places_on_path(places, name)
     scores = line.scores(X, places.reshape(-1))
     return scores[:, 0] if places.ndim == 0 else scores
-
-
-@cache
-def _reader(name: str) -> Any:
-    """An estimator of the path's name: the messages of the checks are then about the path."""
-    from anynorm.estimators._linear_model import LinearClassifier
-
-    return type(name, (LinearClassifier,), {})
-
-
-def usable_rows(path: Any, X: Any) -> Matrix:
-    """The X that a path is to score, checked as estimators check theirs."""
-    from anynorm.estimators._validation import validate_features
-
-    reader = _reader(type(path).__name__)()
-    reader.n_features_in_ = path.n_features_in_
-    if hasattr(path, "feature_names_in_"):
-        reader.feature_names_in_ = path.feature_names_in_
-    return validate_features(reader, X)

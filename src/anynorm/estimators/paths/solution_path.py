@@ -20,14 +20,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from anynorm.design import Matrix
-from anynorm.estimators.paths.piecewise import (
-    PiecewiseLine,
-    at_least_zero,
-    feature_count,
-    frozen,
-    only_one,
-    scores_along,
-)
+from anynorm.estimators.checks.places import at_least_zero, feature_count, only_one
+from anynorm.estimators.paths.piecewise import PiecewiseLine, frozen, scores_along
 from anynorm.problem import Problem
 from anynorm.problem.certificate import (
     Certificate,
@@ -241,14 +235,14 @@ class SolutionPath:
         """
         only_one({"s": s, "C": C, "n_features": n_features})
         if s is not None:
-            return self.knots.solution(at_least_zero("s", s))
+            return self.knots.solution(at_least_zero(s, "s"))
         if C is not None:
             return self.knots.solution(self._s_of_price(C))
         return self.knots.solution(self._s_of_count(n_features))
 
     def _s_of_price(self, C: Any) -> float:
         """The smallest s that is optimal for C."""
-        price = at_least_zero("C", C)
+        price = at_least_zero(C, "C")
         if price == 0:
             raise ValueError("C must be a number above 0; got 0.")
         knots = self.knots
@@ -318,7 +312,7 @@ class SolutionPath:
         >>> print(path.certificate_at(s=0.5))
         optimal: primal 1, dual 1, relative gap 0.0e+00 (tol 1e-09)
         """
-        place = at_least_zero("s", s)
+        place = at_least_zero(s, "s")
         if self._problem is None:
             return self._recorded_certificate(place, tol)
         return self.solution_at(place, tol=tol).certificate
@@ -338,7 +332,7 @@ class SolutionPath:
         Solution
             Of the penalised problem that the solution at s solves.
         """
-        place = at_least_zero("s", s)
+        place = at_least_zero(s, "s")
         if self._problem is None:
             raise ValueError(
                 "this path was stored without its data, from which a solution is certified. "

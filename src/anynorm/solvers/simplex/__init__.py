@@ -1,15 +1,7 @@
-"""Problems on the simplex: the point of least norm in the hull of some points."""
+"""Problems on the simplex: the point of least norm in the hull of some points, and its kin."""
 
-from anynorm.design.points import DensePoints, KernelPoints, Points, SparsePoints
-from anynorm.solvers.simplex.min_norm import min_norm_point
-from anynorm.solvers.simplex.sublinear import SublinearSolution, sublinear_svm
+from anynorm.solvers.simplex.kernel_lasso import solve_kernel_lasso
+from anynorm.solvers.simplex.min_norm import solve_min_norm
+from anynorm.solvers.simplex.sublinear import SublinearSolution, solve_sublinear
 
-__all__ = [
-    "DensePoints",
-    "KernelPoints",
-    "Points",
-    "SparsePoints",
-    "SublinearSolution",
-    "min_norm_point",
-    "sublinear_svm",
-]
+__all__ = ["SublinearSolution", "solve_kernel_lasso", "solve_min_norm", "solve_sublinear"]

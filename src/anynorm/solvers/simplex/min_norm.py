@@ -16,16 +16,13 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
+from numpy.typing import NDArray
 
-from anynorm.design.checks import finite_vector, positive
-from anynorm.design.points import KernelPoints, Points, as_points, gram, scaled
+from anynorm.design.points import KernelPoints, Points, gram, scaled
 from anynorm.problem.certificate import Certificate, relative_gap
 from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.screening import Ball
@@ -44,88 +41,6 @@ _BLOCK_STALLS = 100
 _SHARE = 0.1  # of the gap wanted, for the problem of the working points
 
 
-def min_norm_point(
-    A: Any,
-    *,
-    kernel_matrix: bool = False,
-    tol: float = 1e-9,
-    max_iter: int = 10_000,
-    time_limit: float | None = None,
-    start: ArrayLike | None = None,
-    verbose: int = 0,
-) -> Solution:
-    r"""Find the point of least norm in the convex hull of some points, the columns of A.
-
-    That is :math:`\min \|Ax\|^2` over the simplex, :math:`x \ge 0`, :math:`\sum_i x_i = 1`: the
-    hard-margin SVM without a bias.  Soft margins, the one-class SVM and the Lasso take this form
-    through `anynorm.reductions`.
-
-    Parameters
-    ----------
-    A : {array-like, sparse matrix} of shape (d, n), or points
-        The n points, as columns.  Points of `anynorm.reductions` (or anything with the attributes d
-        and n and the methods dot, combine, columns, norms_squared and products) need not be stored.
-    kernel_matrix : bool, default=False
-        Whether A is instead the n x n matrix of products of the points, a kernel matrix.
-        Its entries are rounded: a squared norm below 4 eps of the largest one counts as 0.
-    tol : float, default=1e-9
-        The relative duality gap to reach.
-    max_iter : int, default=10_000
-        The most major steps of Wolfe's method.
-    time_limit : float or None, default=None
-        Stop after that many seconds.
-    start : array-like of shape (n,) or None, default=None
-        Where to start: numbers of at least 0, which are scaled to the sum 1, such as the ``x`` of a
-        similar problem.
-    verbose : int, default=0
-        1 prints a line for each progress report.
-
-    Returns
-    -------
-    Solution
-        ``x`` are the coefficients and ``dual`` is the point w = A x (x for a kernel matrix).
-        ``certificate`` has the primal value ||A x||^2, the dual value
-        ``max(0, min_i A_i'w / ||w||)^2`` and their relative gap.  Where 0 is in the hull, both
-        are 0 up to 1e-10 times tol of the largest squared length.
-
-    Warns
-    -----
-    ConvergenceWarning
-        Where tol is not reached.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from anynorm import min_norm_point
-    >>> A = np.array([[1.0, 3.0, 2.0], [2.0, 0.0, 5.0]])
-    >>> solution = min_norm_point(A)
-    >>> solution.x, solution.dual
-    (array([0.75, 0.25, 0.  ]), array([1.5, 1.5]))
-    >>> print(solution.certificate)
-    optimal: primal 4.5, dual 4.5, relative gap 0.0e+00 (tol 1e-09)
-
-    The origin between two points:
-
-    >>> min_norm_point(np.array([[-1.0, 1.0]])).certificate.primal < 1e-20
-    True
-    """
-    tol = positive(tol, "tol")
-    limit = None if time_limit is None else time.monotonic() + positive(time_limit, "time_limit")
-    if isinstance(max_iter, bool) or int(max_iter) != max_iter or max_iter < 1:
-        raise ValueError(f"max_iter must be an integer of at least 1; got {max_iter!r}.")
-    points = as_points(A, kernel_matrix=kernel_matrix)
-    solution = solve_min_norm(
-        points,
-        tol=tol,
-        max_iter=int(max_iter),
-        deadline=limit,
-        start=None if start is None else _usable_start(start, points.n),
-        progress=_printed if verbose else None,
-    )
-    _warn(solution, int(max_iter))
-    return solution
-
-
 def solve_min_norm(
     points: Points,
     *,
@@ -136,10 +51,10 @@ def solve_min_norm(
     progress: Callable[[Progress], None] | None = None,
     max_working: int = _WORKING,
 ) -> Solution:
-    """As `min_norm_point`, for points, without a warning.
+    """Find the point of least norm in the hull of `points`, to a relative gap of `tol`.
 
-    `deadline` is a moment of `time.monotonic`, `max_working` the most points whose products with
-    each other are kept.
+    `start` is a point of the simplex, `deadline` a moment of `time.monotonic`, `max_working` the
+    most points whose products with each other are kept.
     """
     points, norms, scale = scaled(points)
     search = _Search(points, norms, tol, max_iter, deadline, progress)
@@ -348,44 +263,3 @@ class _Search:
         if 4 * np.count_nonzero(possible) <= len(alive):
             self.alive = alive[possible]
             self.view = subset(self.alive)
-
-
-def _usable_start(start: ArrayLike, n: int) -> Array:
-    x = finite_vector(start, "start", n, "point")
-    if x.min() < 0 or not x.max() > 0:
-        raise ValueError("start must hold numbers of at least 0, not all of them 0.")
-    x = x / x.max()
-    return x / x.sum()
-
-
-def _printed(state: Progress) -> None:
-    print(
-        f"min_norm_point: iteration {state.iteration}, primal {state.primal:.8g}, "
-        f"dual {state.dual:.8g}, gap {state.gap:.2e}, {state.seconds:.2f} s",
-        flush=True,
-    )
-
-
-def _warn(solution: Solution, max_iter: int) -> None:
-    """Warn where the gap is larger than wanted, and say what to do about it."""
-    certificate = solution.certificate
-    if certificate.status is Status.OPTIMAL:
-        return
-    if certificate.status is Status.UNCERTIFIED:
-        message = (
-            "the kernel matrix is not positive semidefinite: there is no duality gap to say how "
-            "good this point is. Check the kernel, or add to its diagonal."
-        )
-    else:
-        if certificate.status is Status.TIME_LIMIT:
-            remedy = "raise time_limit"
-        elif solution.n_iter >= max_iter:
-            remedy = "raise max_iter"
-        else:
-            remedy = "float64 allows no smaller gap here: raise tol, or scale the rows of A alike"
-        message = (
-            f"stopped at a relative gap of {certificate.gap:.1e} after {solution.n_iter} "
-            f"iterations (tol={certificate.tol:.0e}). The point is usable and its certificate says "
-            f"how far it is from optimal; {remedy}."
-        )
-    warnings.warn(message, ConvergenceWarning, stacklevel=3)

@@ -1,41 +1,27 @@
-"""Input validation for every estimator: what was given, checked once and not copied.
-
-Dense arrays stay in C or Fortran order, sparse ones in CSR or CSC, both in float32 or float64
-and with the indices they came with; a read-only memory map stays one.  A copy is made only
-where the input is something else: another dtype or sparse format, strides that are neither
-order, a frame that is not one block in memory, sparse entries stored twice or out of order.
-
-An error says which argument, what is wrong with it, where, and what to do.
-"""
+"""What there is one of per row or column: labels, targets, weights; and all of it together."""
 
 from __future__ import annotations
 
-import copy
-import re
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn import get_config
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from anynorm.design import Matrix
-
-LARGEST = 1e100
-"""Beyond this a square, or a product of sums, may leave the range of float64."""
-
-_BLOCK_ENTRIES = 1 << 16
+from anynorm.design.checks import numbers
+from anynorm.estimators._messages import warn
+from anynorm.estimators.checks.matrices import LARGEST, training_matrix
 
 
 @dataclass(frozen=True)
-class Data:
-    """A validated classification problem.
+class Labelled:
+    """Rows with their labels and weights, checked.
 
     Attributes
     ----------
@@ -72,10 +58,15 @@ class Data:
         return np.where(self.codes == self.positive(index), 1.0, -1.0)
 
 
-def validate(estimator: Any, X: Any, y: Any, sample_weight: Any, *, least_classes: int = 2) -> Data:
-    """Check what was given to `fit`; the estimator itself is not touched."""
-    X, names = validate_matrix(estimator, X)
-    return labelled(estimator, X, y, sample_weight, names, least_classes=least_classes)
+def validate(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, *, C: float | None = None
+) -> Labelled:
+    """Check what was given to the `fit` of a classifier, which itself is not touched.
+
+    `C` is the largest one that is fitted, that of the estimator by default.
+    """
+    X, names = training_matrix(X, type(estimator).__name__)
+    return labelled(estimator, X, y, sample_weight, names, C=C)
 
 
 def labelled(
@@ -85,15 +76,37 @@ def labelled(
     sample_weight: Any,
     names: np.ndarray | None = None,
     *,
-    least_classes: int = 2,
-) -> Data:
+    C: float | None = None,
+) -> Labelled:
     """The same for an X that is known to be usable, such as rows of one that was checked."""
-    labels, codes = _encode(_usable_labels(estimator, y, X.shape[0]))
+    return labelled_rows(
+        X,
+        y,
+        sample_weight,
+        caller=type(estimator).__name__,
+        names=names,
+        class_weight=estimator.class_weight,
+        C=float(getattr(estimator, "C", 1.0) if C is None else C),
+    )
+
+
+def labelled_rows(
+    X: Matrix,
+    y: Any,
+    sample_weight: Any,
+    *,
+    caller: str,
+    names: np.ndarray | None = None,
+    class_weight: str | Mapping[Any, float] | None = None,
+    C: float = 1.0,
+    least_classes: int = 2,
+) -> Labelled:
+    """Check labels and weights for the rows of a usable X, given to what is called `caller`."""
+    labels, codes = _encode(_usable_labels(y, X.shape[0], caller))
     weights = usable_weights(sample_weight, X.shape[0])
-    weights = _with_class_weight(estimator.class_weight, labels, codes, weights)
+    weights = _with_class_weight(class_weight, labels, codes, weights)
     kept = _classes_with_weight(labels, codes, weights, least_classes)
     total = X.shape[0] if weights is None else float(weights.sum())
-    C = float(getattr(estimator, "C", 1.0))
     if not 1 / LARGEST <= C * total <= LARGEST:
         raise ValueError(
             f"C={C:g} times the total weight of the rows, {total:g}, must lie between "
@@ -104,38 +117,17 @@ def labelled(
         position = np.full(len(labels), -1)
         position[kept] = np.arange(len(kept))
         labels, codes = labels[kept], position[codes]
-    return Data(X, codes, labels, weights, names)
+    return Labelled(X, codes, labels, weights, names)
 
 
-def validate_matrix(estimator: Any, X: Any) -> tuple[Matrix, np.ndarray | None]:
-    """Check the X given to `fit`; returns it with its column names, if it is a frame with some."""
-    probe = copy.copy(estimator)
-    X = _usable_matrix(probe, X, reset=True)
-    names = getattr(probe, "feature_names_in_", None)
-    _check_entries(X, names, LARGEST)
-    return X, names
-
-
-def validate_features(estimator: Any, X: Any) -> Matrix:
-    """Check the X given to a fitted estimator against the one that it was fitted on."""
-    X = _usable_matrix(estimator, X, reset=False)
-    _check_entries(X, getattr(estimator, "feature_names_in_", None), sys.float_info.max)
-    return X
-
-
-def validate_penalties(penalty_weights: Any, data: Data) -> np.ndarray | None:
+def usable_penalties(penalty_weights: Any, data: Labelled) -> np.ndarray | None:
     """Check the weights of the features' penalties: one per column of X, at least 0, perhaps inf.
 
     Returns float64, or None where there are none.
     """
     if penalty_weights is None:
         return None
-    if sp.issparse(penalty_weights) or np.asarray(penalty_weights).dtype.kind not in "biufO":
-        raise ValueError("penalty_weights must be a 1-D array of numbers, one per column of X.")
-    try:
-        weights = np.array(penalty_weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"penalty_weights must hold numbers, one per column ({error}).") from None
+    weights = np.array(numbers(penalty_weights, "penalty_weights", "column of X"))
     if weights.shape != data.X.shape[1:]:
         raise ValueError(
             f"penalty_weights has shape {weights.shape} but X has {data.X.shape[1]} columns; give "
@@ -152,132 +144,16 @@ def validate_penalties(penalty_weights: Any, data: Data) -> np.ndarray | None:
     return weights
 
 
-def _usable_matrix(estimator: Any, X: Any, *, reset: bool) -> Matrix:
-    try:
-        if isinstance(X, list | tuple):
-            X = np.asarray(X)
-        if getattr(getattr(X, "dtype", None), "kind", "O") in "SUVMm":
-            raise ValueError(f"could not convert string to float: X has dtype {X.dtype}")
-        X = validate_data(
-            estimator,
-            X,
-            reset=reset,
-            accept_sparse=("csr", "csc"),
-            dtype=(np.float64, np.float32),
-            ensure_all_finite=False,
-        )
-    except ValueError as error:
-        raise ValueError(_explained(str(error))) from None
-    return _canonical(X) if sp.issparse(X) else _contiguous(X)
-
-
-def _explained(message: str) -> str:
-    """A message of the checks below us, with the argument's name and a remedy in it."""
-    if "could not convert string" in message:
-        return (
-            f"X must hold numbers only ({message}). Encode text, e.g. with "
-            "sklearn.preprocessing.OneHotEncoder; turn numbers stored as text into floats with "
-            "X.astype(float)."
-        )
-    if "Complex data not supported" in message:
-        return (
-            "X is complex. Complex data not supported: give the real and imaginary parts as "
-            "columns, e.g. np.hstack([X.real, X.imag])."
-        )
-    if "inhomogeneous" in message:
-        return f"X must be a table whose rows all have the same length ({message})."
-    if re.search(r"\bX\b", message):
-        return message
-    return f"X cannot be used: {message}"
-
-
-def _contiguous(X: np.ndarray) -> np.ndarray:
-    if X.flags.c_contiguous or X.flags.f_contiguous:
-        return X
-    return np.ascontiguousarray(X)
-
-
-def _canonical(X: Matrix) -> Matrix:
-    """X itself, or a copy without repeated entries where it has some (or may have)."""
-    width = X.shape[1] if X.format == "csr" else X.shape[0]
-    if X.nnz and not (X.indices.min() >= 0 and X.indices.max() < width):
-        raise ValueError(
-            f"X is a broken sparse matrix: it has an index outside 0..{width - 1}. Build it again, "
-            "e.g. from (row, column, value) triplets with scipy.sparse.coo_array."
-        )
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
-
-
-def _check_entries(X: Matrix, names: np.ndarray | None, largest: float) -> None:
-    """Raise where X has NaN, infinity or a value beyond `largest`."""
-    if get_config()["assume_finite"]:
-        return
-    for block in flat_blocks(X):
-        with np.errstate(invalid="ignore"):
-            low, high = float(block.min()), float(block.max())
-        if not (low >= -largest and high <= largest):
-            _raise_for_entries(X, names)
-
-
-def flat_blocks(X: Matrix) -> Iterator[np.ndarray]:
-    """The stored entries of X, in parts."""
-    flat = X.data if sp.issparse(X) else X.ravel(order="K")
-    for start in range(0, len(flat), _BLOCK_ENTRIES):
-        yield flat[start : start + _BLOCK_ENTRIES]
-
-
-def _raise_for_entries(X: Matrix, names: np.ndarray | None) -> None:
-    """Name the first column with an unusable entry, and its first row."""
-    values = X.data if sp.issparse(X) else X
-    tests = {
-        "NaN": np.isnan(values),
-        "infinity": np.isinf(values),
-        f"a value beyond {LARGEST:g}": np.abs(values) > np.asarray(LARGEST, dtype=np.float64),
-    }
-    remedies = {
-        "NaN": "Impute it, e.g. with sklearn.impute.SimpleImputer, or drop the rows.",
-        "infinity": "Replace it by a finite value, or drop the rows.",
-    }
-    what, bad = next((what, bad) for what, bad in tests.items() if bad.any())
-    rows, columns = _positions(X, bad)
-    column = columns.min()
-    name = int(column) if names is None else repr(str(names[column]))
-    more = len(np.unique(columns)) - 1
-    others = f", and in {more} more column{'s' if more > 1 else ''}" if more else ""
-    remedy = remedies.get(what, "Rescale it, e.g. with sklearn.preprocessing.StandardScaler.")
-    row = rows[columns == column].min()
-    raise ValueError(f"X has {what} in column {name} (first at row {row}{others}). {remedy}")
-
-
-def _positions(X: Matrix, bad: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the entries marked in `bad` (stored entries where X is sparse)."""
-    if not sp.issparse(X):
-        rows, columns = np.nonzero(bad)
-        return rows, columns
-    entries = np.flatnonzero(bad)
-    major = np.searchsorted(X.indptr, entries, side="right") - 1
-    minor = X.indices[entries]
-    return (major, minor) if X.format == "csr" else (minor, major)
-
-
-def usable_targets(estimator: Any, y: Any, n_rows: int) -> np.ndarray:
+def usable_targets(y: Any, n_rows: int, caller: str) -> np.ndarray:
     """Check the targets of a regression: one finite number per row of X; returns float64."""
-    name = type(estimator).__name__
     if y is None:
         raise ValueError(
-            f"{name} requires y to be passed, but the target y is None. Give one number per row "
+            f"{caller} requires y to be passed, but the target y is None. Give one number per row "
             "of X."
         )
-    if sp.issparse(y) or np.asarray(y).dtype.kind == "c":
-        raise ValueError("y must be a 1-D array of real numbers, neither sparse nor complex.")
-    y = column_or_1d(y, warn=True)
-    try:
-        y = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"y must hold numbers ({error}); {name} is a regressor.") from None
+    if not sp.issparse(y) and np.asarray(y).dtype.kind in "SU":
+        raise ValueError(f"y must hold numbers, not text; {caller} is a regressor.")
+    y = one_column(numbers(y, "y", "row of X"))
     if len(y) != n_rows:
         raise ValueError(
             f"y has {len(y)} entries but X has {n_rows} rows; give one number per row."
@@ -291,17 +167,30 @@ def usable_targets(estimator: Any, y: Any, n_rows: int) -> np.ndarray:
     return y
 
 
-def _usable_labels(estimator: Any, y: Any, n_rows: int) -> np.ndarray:
+def one_column(y: Any) -> np.ndarray:
+    """Y as a 1-D array, with scikit-learn's warning where it is a column of a matrix."""
+    if np.asarray(y).ndim == 2:
+        flat = column_or_1d(y)  # raises where there are more columns than one
+        warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape "
+            "of y to (n_samples,), for example using ravel().",
+            DataConversionWarning,
+        )
+        return flat
+    return column_or_1d(y)
+
+
+def _usable_labels(y: Any, n_rows: int, caller: str) -> np.ndarray:
     if y is None:
         raise ValueError(
-            f"{type(estimator).__name__} requires y to be passed, but the target y is None. "
+            f"{caller} requires y to be passed, but the target y is None. "
             "Give one class label per row of X."
         )
     if sp.issparse(y):
         raise ValueError("y must be a 1-D array of class labels, not sparse; use y.toarray().")
     if np.asarray(y).dtype.kind == "c":
         raise ValueError("y is complex; give class labels that are integers or strings.")
-    y = column_or_1d(y, warn=True)
+    y = one_column(y)
     if len(y) != n_rows:
         raise ValueError(f"y has {len(y)} entries but X has {n_rows} rows; give one label per row.")
     missing = _missing(y)
@@ -345,12 +234,7 @@ def usable_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
         return None
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_rows, float(sample_weight))
-    if sp.issparse(sample_weight) or np.asarray(sample_weight).dtype.kind not in "biufO":
-        raise ValueError("sample_weight must be a 1-D array of real numbers, one per row of X.")
-    try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight must hold numbers, one per row of X ({error}).") from None
+    weights = numbers(sample_weight, "sample_weight", "row of X")
     if weights.shape != (n_rows,):
         raise ValueError(
             f"sample_weight has shape {weights.shape} but X has {n_rows} rows; give one weight "

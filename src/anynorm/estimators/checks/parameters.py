@@ -10,11 +10,12 @@ import math
 import reprlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from anynorm.design.checks import is_positive, is_real
 from anynorm.losses import LOSSES
 from anynorm.norms import NAMED_NORMS, Norm, SquaredL2
 
@@ -22,51 +23,40 @@ _SEED_LIMIT = 2**32
 _KERNELS = ("linear", "rbf", "poly", "precomputed")
 
 
-def _is_real(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _is_positive(value: Any) -> bool:
-    if not _is_real(value):
-        return False
-    try:
-        return 0.0 < float(value) < math.inf
-    except OverflowError:
-        return False
-
-
 def _is_positive_or_none(value: Any) -> bool:
-    return value is None or _is_positive(value)
+    return value is None or is_positive(value)
 
 
 def _is_not_negative(value: Any) -> bool:
-    return _is_positive(value) or (_is_real(value) and value == 0)
+    return is_positive(value) or (is_real(value) and value == 0)
 
 
-def _is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
+    """Whether a value is an integer, and not True or False."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _is_count(value: Any) -> bool:
-    return _is_integer(value) and value >= 1
+def is_count(value: Any) -> bool:
+    """Whether a value is an integer of at least 1."""
+    return is_integer(value) and value >= 1
 
 
 def _is_grid(value: Any) -> bool:
-    if _is_integer(value):
+    if is_integer(value):
         return bool(value >= 1)
     try:
         values = list(value)
     except TypeError:
         return False
-    return not isinstance(value, str) and bool(values) and all(map(_is_positive, values))
+    return not isinstance(value, str) and bool(values) and all(map(is_positive, values))
 
 
 def _is_finite(value: Any) -> bool:
-    return _is_real(value) and abs(value) <= sys.float_info.max
+    return is_real(value) and abs(value) <= sys.float_info.max
 
 
 def _is_count_or_share(value: Any) -> bool:
-    return _is_count(value) or (isinstance(value, float | np.floating) and 0 < float(value) <= 1)
+    return is_count(value) or (isinstance(value, float | np.floating) and 0 < float(value) <= 1)
 
 
 def _is_bool(value: Any) -> bool:
@@ -74,14 +64,14 @@ def _is_bool(value: Any) -> bool:
 
 
 def _is_seed(value: Any) -> bool:
-    if _is_integer(value):
+    if is_integer(value):
         return 0 <= int(value) < _SEED_LIMIT
     return value is None or value is np.random or isinstance(value, np.random.RandomState)
 
 
 def _is_class_weight(value: Any) -> bool:
     if isinstance(value, Mapping):
-        return all(_is_real(v) and 0.0 <= float(v) < math.inf for v in value.values())
+        return all(is_real(v) and 0.0 <= float(v) < math.inf for v in value.values())
     return value is None or (isinstance(value, str) and value == "balanced")
 
 
@@ -100,11 +90,19 @@ def one_of(names: Iterable[str]) -> Rule:
 
 _RULES: dict[str, Rule] = {
     "C": (
-        _is_positive,
+        is_positive,
         "a positive, finite number (the larger, the closer the fit to the training data)",
     ),
+    "eps": (
+        lambda value: is_real(value) and 0 < value < 1,
+        "a number between 0 and 1, both excluded (the accuracy, relative to scale)",
+    ),
+    "scale": (
+        is_positive,
+        "a positive, finite number (an upper bound of the points' lengths)",
+    ),
     "radius": (
-        _is_positive,
+        is_positive,
         "a positive, finite number (the largest 1-norm of the coefficients)",
     ),
     "loss": one_of(LOSSES),
@@ -124,7 +122,8 @@ _RULES: dict[str, Rule] = {
         "at least 1 (an integer, a count) or in (0, 1] (a float, a share of the weight)",
     ),
     "strict": (_is_bool, "True or False"),
-    "cache_size": (_is_positive, "a positive, finite number of megabytes"),
+    "leave_one_out": (_is_bool, "True or False"),
+    "cache_size": (is_positive, "a positive, finite number of megabytes"),
     "estimator": (
         lambda value: hasattr(value, "fit") and not isinstance(value, type),
         "an estimator, e.g. sklearn.linear_model.LogisticRegression()",
@@ -134,15 +133,14 @@ _RULES: dict[str, Rule] = {
         "an integer of at least 1 (that many values from 1e-4 to 1e4) or a 1-D array of positive, "
         "finite numbers",
     ),
-    "cv": (lambda value: True, "None, a number of folds, a splitter or an iterable of splits"),
     "scoring": (
         lambda value: value is None or isinstance(value, str) or callable(value),
         "None (accuracy), the name of a scorer or a callable (estimator, X, y)",
     ),
     "rule": one_of(("best", "paper", "one_se")),
-    "max_rounds": (_is_count, "an integer of at least 1"),
+    "max_rounds": (is_count, "an integer of at least 1"),
     "n_rounds": (
-        _is_count,
+        is_count,
         "an integer of at least 1 (1 is the plain 2-norm solution)",
     ),
     "n_components": (
@@ -163,20 +161,16 @@ _RULES: dict[str, Rule] = {
     ),
     "coef0": (_is_finite, "a finite number"),
     "prune": (_is_bool, "True or False"),
-    "penalty_weights": (
-        lambda value: True,  # `validate_penalties` knows how many there must be
-        "None or an array of numbers of at least 0, one per feature",
-    ),
     "max_features": (
-        lambda value: value is None or _is_count(value),
+        lambda value: value is None or is_count(value),
         "None (no limit) or an integer of at least 1",
     ),
     "max_joints": (
-        lambda value: value is None or _is_count(value),
+        lambda value: value is None or is_count(value),
         "None (no limit) or an integer of at least 1",
     ),
     "radius_max": (
-        lambda value: value is None or _is_positive(value),
+        lambda value: value is None or is_positive(value),
         "None (no limit) or a positive, finite number",
     ),
     "s_max": (
@@ -197,15 +191,15 @@ _RULES: dict[str, Rule] = {
         _is_class_weight,
         "None, 'balanced' or a dict that gives class labels finite weights of at least 0",
     ),
-    "tol": (_is_positive, "a positive, finite number (the relative duality gap to reach)"),
-    "max_iter": (_is_count, "an integer of at least 1"),
+    "tol": (is_positive, "a positive, finite number (the relative duality gap to reach)"),
+    "max_iter": (is_count, "an integer of at least 1"),
     "time_limit": (
         _is_positive_or_none,
         "None (no limit) or a positive, finite number of seconds",
     ),
     "warm_start": (_is_bool, "True or False"),
     "n_jobs": (
-        lambda value: value is None or (_is_integer(value) and value != 0),
+        lambda value: value is None or (is_integer(value) and value != 0),
         "None, a positive integer or a negative one (-1 uses all cores)",
     ),
     "random_state": (
@@ -213,7 +207,7 @@ _RULES: dict[str, Rule] = {
         f"None, an integer from 0 to {_SEED_LIMIT - 1} or a numpy.random.RandomState",
     ),
     "verbose": (
-        lambda value: _is_bool(value) or (_is_integer(value) and value >= 0),
+        lambda value: _is_bool(value) or (is_integer(value) and value >= 0),
         "an integer of at least 0 (0 silent, 1 a line per progress report, 2 more)",
     ),
 }
@@ -222,7 +216,8 @@ _RULES: dict[str, Rule] = {
 def check_parameters(estimator: Any, **special: Rule) -> None:
     """Raise a ValueError that names the first parameter of `estimator` that cannot be used.
 
-    `special` has the rules of parameters that allow other values than in other estimators.
+    `special` has the rules of parameters that allow other values than in other estimators.  What
+    has no rule here is checked where it is used, as the parameters that a subclass adds.
     """
     check_values(estimator.get_params(deep=False), **special)
 
@@ -231,9 +226,8 @@ def check_values(values: Mapping[str, Any], **special: Rule) -> None:
     """Raise a ValueError that names the first of some named values that cannot be used."""
     rules = _RULES | special
     for name, value in values.items():
-        allowed, description = rules[name]
-        if not allowed(value):
-            raise ValueError(f"{name} must be {description}; got {reprlib.repr(value)}.")
+        if name in rules and not rules[name][0](value):
+            raise ValueError(f"{name} must be {rules[name][1]}; got {reprlib.repr(value)}.")
 
 
 def seed(random_state: Any) -> int:
