@@ -26,6 +26,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from anynorm.design import Matrix
+from anynorm.estimators._labels import OrderedLabels
 
 LARGEST = 1e100
 """Beyond this a square, or a product of sums, may leave the range of float64."""
@@ -45,7 +46,7 @@ class Data:
         The position of each row's label in `classes`; -1 for rows of a class that the weights
         have emptied (their weight is 0).
     classes : ndarray of shape (K,)
-        The labels that have rows of positive weight, sorted.
+        The labels that have rows of positive weight, sorted (`OrderedLabels`: in their order).
     weights : ndarray of shape (n,) or None
         sample_weight times class_weight; None where all are 1.
     feature_names : ndarray of shape (p,) or None
@@ -89,6 +90,8 @@ def labelled(
 ) -> Data:
     """The same for an X that is known to be usable, such as rows of one that was checked."""
     labels, codes = _encode(_usable_labels(estimator, y, X.shape[0]))
+    if isinstance(y, OrderedLabels):
+        labels, codes = y.reordered(labels, codes)
     weights = usable_weights(sample_weight, X.shape[0])
     weights = _with_class_weight(estimator.class_weight, labels, codes, weights)
     kept = _classes_with_weight(labels, codes, weights, least_classes)

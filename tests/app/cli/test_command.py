@@ -6,7 +6,8 @@ import sys
 import pytest
 from rich.console import Console
 
-from anynorm import __version__, cli
+from anynorm import __version__
+from anynorm.app import cli
 from anynorm.app.cli import output
 
 

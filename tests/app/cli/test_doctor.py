@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from anynorm import selftest
+from anynorm.app import selftest
 from anynorm.app.cli.app import app
 
 

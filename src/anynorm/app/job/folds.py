@@ -15,10 +15,9 @@ from sklearn.model_selection import (
     StratifiedKFold,
 )
 
-from anynorm.app.job.options import OptionError
+from anynorm.app.job.options import FitOptions, OptionError
 from anynorm.design import Matrix
-
-Split = tuple[np.ndarray, np.ndarray]
+from anynorm.estimators._cross_validation import Split
 
 
 class PreparedFolds:
@@ -56,7 +55,7 @@ class PreparedFolds:
 
 
 def make_splits(
-    y: np.ndarray, groups: np.ndarray | None, cv: int | str, seed: int
+    y: np.ndarray, groups: np.ndarray | None, options: FitOptions
 ) -> tuple[list[Split], list[str]]:
     """Return folds that keep classes spread and groups together, and notes on them.
 
@@ -66,11 +65,10 @@ def make_splits(
         The rows' classes.
     groups : ndarray of shape (n,) or None
         Rows of one group are never on both sides.
-    cv : int or "loo"
-        The number of folds, or one row (one group) at a time.
-    seed : int
-        Seeds the shuffling.
+    options : FitOptions
+        Its `cv`, `seed` and `scoring`.
     """
+    cv, seed = options.cv, options.seed
     notes: list[str] = []
     if cv == "loo":
         one_out = LeaveOneOut() if groups is None else LeaveOneGroupOut()
@@ -87,6 +85,11 @@ def make_splits(
         raise OptionError(
             f"--cv {cv} leaves a fold with one class to learn from: too few rows {where}. Use "
             "fewer folds, give more rows, or judge the model with --test FILE."
+        )
+    if options.scoring == "auc" and any(len(np.unique(y[test])) < 2 for _, test in splits):
+        raise OptionError(
+            f"--scoring auc with --cv {cv} leaves a fold that holds out one class alone, for which "
+            "there is no ROC curve. Use fewer folds, or --scoring balanced."
         )
     return splits, notes
 

@@ -142,7 +142,8 @@ def _walk_report(fitted: Fitted, shared: dict[str, Any]) -> WalkReport:
     model = fitted.learned.model
     rounds, table = len(model.history_), model.cv_results_
     at_C = np.flatnonzero(table["param_C"] == model.C_)[:rounds]
-    folds = [table[f"split{fold}_test_score"][at_C] for fold in range(len(fitted.learned.splits))]
+    n_folds = len(fitted.learned.fold_scores)
+    folds = [table[f"split{fold}_test_score"][at_C] for fold in range(n_folds)]
     scores = np.column_stack(folds)
     return WalkReport(
         objectives=[record.objective for record in model.history_],
