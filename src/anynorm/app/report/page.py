@@ -18,13 +18,12 @@ from functools import cache
 from importlib.resources import files
 
 from anynorm.app.atomic import atomic_file
-from anynorm.app.report.content import ClassView, PathReport, Report
-from anynorm.app.report.packing import packed
+from anynorm.app.report.content import Report
+from anynorm.app.report.path_report import ClassView, PathReport
 from anynorm.estimators.paths.solution_path import SolutionPath
 
-_SCRIPTS = (
-    "core.js", "model.js", "charts.js", "table.js", "evaluation.js", "explorer.js", "pages.js",
-)  # fmt: skip
+_BEFORE = ("core.js", "charts.js", "table.js", "evaluation.js")
+_AFTER = ("page.js",)
 
 
 def html(content: Report) -> str:
@@ -32,8 +31,8 @@ def html(content: Report) -> str:
 
     Parameters
     ----------
-    content : PathReport, WalkReport, BudgetReport or GenericReport
-        What to show.
+    content : Report
+        What to show: a `PathReport`, `WalkReport`, `BudgetReport` or `GenericReport`.
 
     Returns
     -------
@@ -57,8 +56,8 @@ def write_report(content: Report, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    content : PathReport, WalkReport, BudgetReport or GenericReport
-        What to show.
+    content : Report
+        What to show: a `PathReport`, `WalkReport`, `BudgetReport` or `GenericReport`.
     path : str or path-like
         The file, which is replaced where there is one.
 
@@ -115,9 +114,13 @@ def path_html(path: SolutionPath) -> str:
 
 
 def _page(content: Report, *, embedded: bool) -> str:
-    style, script = _static("report.css"), _script()
+    if not isinstance(content, Report) or not content.scripts:
+        raise TypeError(
+            f"content must be a PathReport or another kind of report; got {type(content).__name__}."
+        )
     # "<" could end the script element, or open a comment in it; in JSON it can stand as an escape
-    data = json.dumps(packed(content), allow_nan=False, separators=(",", ":"))
+    data = json.dumps(content.packed(), allow_nan=False, separators=(",", ":"))
+    style, script = _static("report.css"), _script(content.scripts)
     parts = {
         "TITLE": markup.escape(str(content.title)),
         "POLICY": (
@@ -143,8 +146,9 @@ def _digest(text: str) -> str:
 
 
 @cache
-def _script() -> str:
-    parts = "\n".join(_static(name) for name in _SCRIPTS)
+def _script(names: tuple[str, ...]) -> str:
+    """What all pages share, and what shows this kind of report."""
+    parts = "\n".join(_static(name) for name in (*_BEFORE, *names, *_AFTER))
     return f'\n(function () {{\n"use strict";\n{parts}\n}})();\n'
 
 
