@@ -129,12 +129,11 @@ def run_fit(
     --------
     >>> import numpy as np, pandas as pd
     >>> from anynorm.datasets import make_relevant
-    >>> from anynorm.app.job import FitOptions, run_fit
-    >>> from anynorm.app.tables import Table
+    >>> from anynorm import job, tables
     >>> X, y = make_relevant(n_relevant=4, random_state=0)
-    >>> table = Table(pd.DataFrame(X).add_prefix("gene"), y, np.arange(len(y)).astype(str),
-    ...               None, None, "data.csv")
-    >>> fitted = run_fit(table, FitOptions(cv=3, max_features=5))
+    >>> table = tables.Table(pd.DataFrame(X).add_prefix("gene"), y, np.arange(len(y)).astype(str),
+    ...                      None, None, "data.csv")
+    >>> fitted = job.run_fit(table, job.FitOptions(cv=3, max_features=5))
     >>> fitted.errors[0].value <= 0.5, fitted.converged
     (True, True)
     """

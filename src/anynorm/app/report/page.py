@@ -41,10 +41,10 @@ def html(content: Report) -> str:
 
     Examples
     --------
-    >>> from anynorm import sparse_svm_path
-    >>> from anynorm.app.report import ClassView, PathReport, html
+    >>> from anynorm import report, sparse_svm_path
     >>> path = sparse_svm_path([[-1.0], [1.0]], [0, 1])
-    >>> page = html(PathReport(title="A <b>bold</b> title", classes=[ClassView("1", path)]))
+    >>> view = report.ClassView("1", path)
+    >>> page = report.html(report.PathReport(title="A <b>bold</b> title", classes=[view]))
     >>> "<title>A &lt;b&gt;bold&lt;/b&gt; title</title>" in page
     True
     """
@@ -64,13 +64,12 @@ def write_report(content: Report, path: str | os.PathLike[str]) -> None:
     Examples
     --------
     >>> import os, tempfile
-    >>> from anynorm import sparse_svm_path
-    >>> from anynorm.app.report import ClassView, PathReport, write_report
+    >>> from anynorm import report, sparse_svm_path
     >>> solutions = sparse_svm_path([[-1.0], [1.0]], [0, 1])
-    >>> content = PathReport(title="Two rows", classes=[ClassView("1", solutions)])
+    >>> content = report.PathReport(title="Two rows", classes=[report.ClassView("1", solutions)])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = os.path.join(folder, "report.html")
-    ...     write_report(content, file)
+    ...     report.write_report(content, file)
     ...     os.path.getsize(file) < 200_000
     True
     """
@@ -94,9 +93,8 @@ def path_html(path: SolutionPath) -> str:
 
     Examples
     --------
-    >>> from anynorm import sparse_svm_path
-    >>> from anynorm.app.report import path_html
-    >>> path_html(sparse_svm_path([[-1.0], [1.0]], [0, 1])).startswith("<iframe")
+    >>> from anynorm import report, sparse_svm_path
+    >>> report.path_html(sparse_svm_path([[-1.0], [1.0]], [0, 1])).startswith("<iframe")
     True
     """
     classes = [str(label) for label in getattr(path, "classes_", ("rest", "positive"))]

@@ -167,8 +167,8 @@ def steps(low: ArrayLike, high: ArrayLike, *values: ArrayLike) -> tuple[Array, .
 
     Examples
     --------
-    >>> from anynorm.app.report import steps
-    >>> places, error = steps([0.0, 1.0], [1.0, 3.0], [0.5, 0.25])
+    >>> from anynorm import report
+    >>> places, error = report.steps([0.0, 1.0], [1.0, 3.0], [0.5, 0.25])
     >>> places.tolist(), error.tolist()
     ([0.0, 1.0, 1.0, 3.0], [0.5, 0.5, 0.25, 0.25])
     """
