@@ -26,7 +26,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from anynorm.design import Matrix
-from anynorm.estimators._labels import OrderedLabels
+from anynorm.estimators._ordered_labels import OrderedLabels
 
 LARGEST = 1e100
 """Beyond this a square, or a product of sums, may leave the range of float64."""

@@ -17,8 +17,8 @@ from anynorm.app.job.learning import Learned, Task
 from anynorm.app.job.measures import Estimate, estimate
 from anynorm.app.job.options import FitOptions
 from anynorm.app.job.path_learning import learn_path
+from anynorm.app.job.schedule import Schedule, Show
 from anynorm.app.job.walk_learning import learn_walk
-from anynorm.app.job.watching import Show, Watch
 from anynorm.app.tables import Preparation, Table, TableError
 from anynorm.estimators._cross_validation import Split, standard_error
 from anynorm.problem.solution import Status
@@ -155,15 +155,15 @@ def run_fit(
     )
     # made before any work: the rows of an outer fold may be too few to be divided again
     parts = [task.part(train) for train, _ in splits] if held is None else []
-    watch = Watch(show, 1 + len(parts), options.time_limit)
+    schedule = Schedule(show, 1 + len(parts), options.time_limit)
     with _collected() as problems:
-        learned = _learn(task, watch, "choosing the model")
+        learned = _learn(task, schedule, "choosing the model")
         if options.model == "budget" and options.time_limit is None:
             learned = with_other_budgets(task, learned)
     oof = Held(table.ids, y, learned.held_out, _fold_numbers(splits, len(y)))
     if held is None:
         with _collected() as later:
-            oof, cut_later = _nested(task, parts, watch, oof)
+            oof, cut_later = _nested(task, parts, schedule, oof)
         problems += _once(later, len(splits))
         judged, asked = oof, [rows for _, rows in splits]
         groups, judged_by = table.groups, _nested_words(options, parts)
@@ -189,7 +189,7 @@ def run_fit(
         notes=[*table.notes, *whole.notes_, *fold_notes, *([] if held is None else held.notes)],
         problems=problems,
         converged=certified and not learned.cut and not cut_later,
-        seconds=watch.seconds,
+        seconds=schedule.seconds,
     )
 
 
@@ -212,15 +212,15 @@ def codes_of(target: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.array(codes, dtype=np.intp)
 
 
-def _learn(task: Task, watch: Watch, what: str) -> Learned:
-    return _LEARN.get(task.options.model, learn_grid)(task, watch, what)
+def _learn(task: Task, schedule: Schedule, what: str) -> Learned:
+    return _LEARN.get(task.options.model, learn_grid)(task, schedule, what)
 
 
-def _nested(task: Task, parts: list[Task], watch: Watch, oof: Held) -> tuple[Held, bool]:
+def _nested(task: Task, parts: list[Task], schedule: Schedule, oof: Held) -> tuple[Held, bool]:
     """Decision values of every row by a search that knew nothing of it; whether time was short."""
     scores, cut = task.no_scores(), False
     for number, (part, (_, test)) in enumerate(zip(parts, task.splits, strict=True)):
-        learned = _learn(part, watch, f"judging it: part {number + 1} of {len(parts)}")
+        learned = _learn(part, schedule, f"judging it: part {number + 1} of {len(parts)}")
         scores[test] = learned.scores(task.frame.iloc[test], task.classes)
         cut = cut or learned.cut
     return replace(oof, scores=scores), cut

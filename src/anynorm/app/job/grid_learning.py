@@ -11,7 +11,7 @@ import numpy as np
 
 from anynorm.app.job.learning import Learned, Task, pipeline_of
 from anynorm.app.job.measures import all_classes, predicted, score
-from anynorm.app.job.watching import Watch
+from anynorm.app.job.schedule import Schedule
 from anynorm.design import Matrix
 from anynorm.estimators._cross_validation import standard_error
 from anynorm.estimators._fitting import Report, deadline, run_all
@@ -58,16 +58,16 @@ class GridDetail:
     reference: tuple[str, float, float] | None = None
 
 
-def learn_grid(task: Task, watch: Watch, what: str) -> Learned:
+def learn_grid(task: Task, schedule: Schedule, what: str) -> Learned:
     """Choose from a grid by cross-validation; parameters as in `learn_path`."""
     preparation, X = task.prepared()
     candidates = candidates_of(task)
-    watch.begin(what, len(task.splits) * len(candidates) + 1)
-    trial = _Trial(task, candidates, watch, deadline(watch.share_of_time()))
+    schedule.begin(what, len(task.splits) * len(candidates) + 1)
+    trial = _Trial(task, candidates, schedule, deadline(schedule.share_of_time()))
     trial.run()
     chosen = choose(task.options.rule, trial.scores, trial.sizes)
     model = fitted(task, candidates[chosen], X, task.labels, trial.time_for(1))
-    watch.step(model.certificate_.gap)
+    schedule.step(model.certificate_.gap)
     return Learned(
         pipeline=pipeline_of(preparation, model),
         fold_scores=trial.scores[chosen],
@@ -119,13 +119,13 @@ def with_other_budgets(task: Task, learned: Learned) -> Learned:
     if task.options.budget is not None:
         budgets = _budgets_around(choice["budget"], len(task.y))
         candidates = [choice | {"budget": budget} for budget in budgets]
-        trial = _Trial(task, candidates, Watch(None, 1), None)
+        trial = _Trial(task, candidates, Schedule(None, 1), None)
         trial.run()
         place = budgets.index(choice["budget"])
         detail = GridDetail(candidates, trial.scores, trial.accuracies, trial.sizes, place)
     plain = replace(task, options=replace(task.options, model="kernel", budget=None))
     without = {name: value for name, value in choice.items() if name != "budget"}
-    trial = _Trial(plain, [without], Watch(None, 1), None)
+    trial = _Trial(plain, [without], Schedule(None, 1), None)
     trial.run()
     reference = ("SVC without a budget", float(trial.sizes.mean()), float(trial.accuracies.mean()))
     return replace(learned, detail=replace(detail, reference=reference))
@@ -160,10 +160,10 @@ class _Trial:
     """The scores of all candidates in all folds."""
 
     def __init__(
-        self, task: Task, candidates: list[Candidate], watch: Watch, end: float | None
+        self, task: Task, candidates: list[Candidate], schedule: Schedule, end: float | None
     ) -> None:
         self.task, self.folds, self.candidates = task, task.folds(), candidates
-        self.watch, self.end, self.cut = watch, end, False
+        self.schedule, self.end, self.cut = schedule, end, False
         shape = (len(candidates), len(task.splits))
         self.scores, self.accuracies, self.sizes = (np.empty(shape) for _ in range(3))
         self.left = shape[0] * shape[1] + 1
@@ -190,7 +190,7 @@ class _Trial:
             self.sizes[c, fold] = size_of(model)
             self.cut |= model.certificate_.status is Status.TIME_LIMIT
             self.left -= 1
-            self.watch.step(model.certificate_.gap)
+            self.schedule.step(model.certificate_.gap)
 
 
 def size_of(model: Any) -> int:

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from anynorm.app.job.fit import ordered_classes
 from anynorm.app.job.options import OptionError
 from anynorm.app.tables import Preparation, Table, TableError
-from anynorm.estimators._labels import OrderedLabels
+from anynorm.estimators._ordered_labels import OrderedLabels
 from anynorm.estimators.paths.solution_path import SolutionPath
 from anynorm.estimators.sparse_path import sparse_svm_path
 

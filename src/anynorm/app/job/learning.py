@@ -14,7 +14,7 @@ from anynorm.app.job.measures import all_classes
 from anynorm.app.job.options import FitOptions
 from anynorm.design import Matrix
 from anynorm.estimators._cross_validation import Split
-from anynorm.estimators._labels import OrderedLabels
+from anynorm.estimators._ordered_labels import OrderedLabels
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from anynorm.estimators._labels import places_of
+from anynorm.estimators._ordered_labels import places_of
 
 MEASURES = {"error": "error", "balanced": "balanced error", "auc": "1 - AUC"}
 """What is reported for each way of scoring."""

@@ -10,7 +10,7 @@ import numpy as np
 from anynorm.app.job.learning import Learned, Task, pipeline_of
 from anynorm.app.job.measures import SCORERS, scorer
 from anynorm.app.job.options import RULES
-from anynorm.app.job.watching import Watch
+from anynorm.app.job.schedule import Schedule
 from anynorm.estimators._path_search import PathSearch, SearchedPaths
 from anynorm.estimators._validation import validate
 from anynorm.estimators.sparse_svc_cv import SparseSVCCV
@@ -25,28 +25,28 @@ class PathDetail:
     picks: dict[str, float]
 
 
-def learn_path(task: Task, watch: Watch, what: str) -> Learned:
+def learn_path(task: Task, schedule: Schedule, what: str) -> Learned:
     """Choose a place on the exact path by cross-validation.
 
     Parameters
     ----------
     task : Task
         The rows and the options.
-    watch : Watch
+    schedule : Schedule
         Is told of every path; gives the time.
     what : str
-        What this search is, for the watch.
+        What this search is, for the schedule.
     """
     began, options = time.monotonic(), task.options
     preparation, X = task.prepared()
     n_classes = len(np.unique(task.y))
-    watch.begin(what, (len(task.splits) + 1) * (1 if n_classes == 2 else n_classes))
+    schedule.begin(what, (len(task.splits) + 1) * (1 if n_classes == 2 else n_classes))
     model = SparseSVCCV(
         cv=len(task.splits),
         scoring=SCORERS[options.scoring],
         rule=options.rule,
         max_features=options.max_features,
-        time_limit=watch.share_of_time(),
+        time_limit=schedule.share_of_time(),
         n_jobs=options.jobs,
     )
     labels = task.labels
@@ -60,8 +60,8 @@ def learn_path(task: Task, watch: Watch, what: str) -> Learned:
         scorer=scorer(options.scoring, task.classes),
         began=began,
         feature_names=preparation.get_feature_names_out(),
-        report=watch.report,
-        on_path=lambda path: watch.step(float(np.max(path.gaps))),
+        report=schedule.report,
+        on_path=lambda path: schedule.step(float(np.max(path.gaps))),
     )
     found = search.run()
     found.keep()

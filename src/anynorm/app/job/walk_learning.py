@@ -6,7 +6,7 @@ import numpy as np
 
 from anynorm.app.job.learning import Learned, Task, pipeline_of
 from anynorm.app.job.measures import SCORERS, all_classes, scorer
-from anynorm.app.job.watching import Watch
+from anynorm.app.job.schedule import Schedule
 from anynorm.estimators._fitting import deadline
 from anynorm.estimators._validation import validate
 from anynorm.estimators.reweighted_svc_cv import ReweightedSVCCV, fit_table, grid_of
@@ -15,11 +15,11 @@ from anynorm.problem.solution import Status
 _GRID = np.logspace(-3, 2, 6)
 
 
-def learn_walk(task: Task, watch: Watch, what: str) -> Learned:
+def learn_walk(task: Task, schedule: Schedule, what: str) -> Learned:
     """Choose C and the number of rounds by cross-validation; parameters as in `learn_path`."""
     options, folds, labels = task.options, task.folds(), task.labels
     preparation, X = task.prepared()
-    watch.begin(what, len(task.splits) * (len(_GRID) + 1) + 1)
+    schedule.begin(what, len(task.splits) * (len(_GRID) + 1) + 1)
     model = ReweightedSVCCV(
         Cs=_GRID,
         max_rounds=6,
@@ -36,17 +36,17 @@ def learn_walk(task: Task, watch: Watch, what: str) -> Learned:
         None,
         folds,
         scorer(options.scoring, task.classes),
-        deadline(watch.share_of_time()),
-        watch.report,
-        watch.step,
+        deadline(schedule.share_of_time()),
+        schedule.report,
+        schedule.step,
     )
-    watch.step(model.certificate_.gap)
+    schedule.step(model.certificate_.gap)
     held_out, used = task.no_scores(), []
     for fold, (train, test) in enumerate(task.splits):
         stage = model._model(model.C_, model.n_rounds_).fit(folds.train(fold), labels[train])
         held_out[test] = all_classes(stage, folds.test(fold), task.classes)
         used.append(stage.coef_.any(axis=0))
-        watch.step(stage.certificate_.gap)
+        schedule.step(stage.certificate_.gap)
     table = [model.cv_results_[f"split{fold}_test_score"] for fold in range(len(task.splits))]
     return Learned(
         pipeline=pipeline_of(preparation, model),

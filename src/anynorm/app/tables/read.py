@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from anynorm.app.tables import cells, samples
 from anynorm.app.tables.errors import TableError, counted, near_names
 from anynorm.app.tables.files import existing, format_of
-from anynorm.app.tables.labels import as_labels, check_classes, positive_label
 from anynorm.app.tables.raw import Raw, load, tidy
 from anynorm.app.tables.raw import transpose as transposed
 from anynorm.app.tables.sparse import SparseFrame, read_svmlight
+from anynorm.app.tables.target import as_labels, check_classes, positive_label
 
 _COUNTERS = frozenset(["id", "index", "idx", "row", "rownames", "no", "nr", "number", "#"])
 _FEWEST_TO_COUNT = 10

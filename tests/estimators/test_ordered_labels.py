@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from anynorm import SVC, LinearSVC, ReweightedSVC, sparse_svm_path
-from anynorm.estimators._labels import OrderedLabels, places_of
+from anynorm.estimators._ordered_labels import OrderedLabels, places_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))

@@ -24,7 +24,7 @@ class OrderedLabels(np.ndarray):
     Examples
     --------
     >>> from anynorm import LinearSVC
-    >>> from anynorm.estimators._labels import OrderedLabels
+    >>> from anynorm.estimators._ordered_labels import OrderedLabels
     >>> labels = OrderedLabels(["ill", "well", "ill"], order=["well", "ill"])
     >>> LinearSVC().fit([[2.0], [1.0], [3.0]], labels).classes_.tolist()
     ['well', 'ill']
