@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -109,11 +110,26 @@ def test_the_positive_label_turns_all_signs():
     turned = run_fit(table_of(positive="healthy"), options)
     np.testing.assert_allclose(turned.learned.model.coef_, -plain.learned.model.coef_, atol=1e-9)
     assert turned.classes.tolist() == ["ill", "healthy"]
+    assert turned.learned.model.path_.classes_.tolist() == ["ill", "healthy"]
     frame = plain.table.features
     predictions = turned.learned.pipeline.predict(frame)
     assert predictions.tolist() == plain.learned.pipeline.predict(frame).tolist()
     assert summary(turned)["positive"] == "healthy"
     assert turned.errors[0].value == plain.errors[0].value
+
+
+@pytest.mark.parametrize("scoring", ["error", "balanced", "auc"])
+@pytest.mark.parametrize("model", ["sparse", "reweighted"])
+def test_without_scales_the_model_is_what_its_estimator_chooses(model, scoring):
+    """One search: the estimator's own, with the job's folds, and nothing set on it afterwards."""
+    table, options = table_of(40), FitOptions(model=model, cv=2, scoring=scoring, scale="none")
+    found = run_fit(table, options, test=table_of(10))
+    kept, X = found.learned.model, table.features.to_numpy()
+    again = clone(kept).set_params(cv=splits_of(found)).fit(X, table.target)
+    np.testing.assert_array_equal(again.coef_, kept.coef_)
+    np.testing.assert_array_equal(again.classes_, kept.classes_)
+    assert again.best_index_ == kept.best_index_
+    assert again.best_score_ == pytest.approx(kept.best_score_)
 
 
 def test_groups_stay_together_in_both_loops():
