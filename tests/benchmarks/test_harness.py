@@ -129,7 +129,7 @@ def test_small_run_fills_rows_and_file(tmp_path, capsys):
 
 def test_memory_row_relates_the_fit_to_the_data(tmp_path):
     linear.write_data(tmp_path, quick=True)
-    row = linear.Run(tmp_path, repeats=1, limit=120).memory(
+    row = linear.Run(tmp_path, repeats=1, limit=600).memory(
         Work("sparse", "hinge", 1.0, 1e-3, True)
     )
     used = row.details
@@ -138,7 +138,7 @@ def test_memory_row_relates_the_fit_to_the_data(tmp_path):
 
 
 def test_import_row_compares_fresh_interpreters(tmp_path):
-    row = linear.Run(tmp_path, repeats=1, limit=60).imports("import sys", "import numpy", 1.0)
+    row = linear.Run(tmp_path, repeats=1, limit=600).imports("import sys", "import numpy", 1.0)
     assert row.met
     assert row.ratio == row.details["import sys"] / row.details["import numpy"]
 
