@@ -6,7 +6,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from anynorm.app.job import FitOptions
-from anynorm.app.job.folds import PreparedFolds, make_splits
+from anynorm.app.job.folds import PreparedFolds, fold_numbers, make_splits, numbered_splits
 from anynorm.app.job.options import OptionError
 from anynorm.app.tables import Preparation
 
@@ -66,3 +66,14 @@ def test_the_preparation_of_a_fold_knows_its_training_rows_alone():
         scaler = StandardScaler().fit(frame.to_numpy()[train])
         np.testing.assert_allclose(folds.train(fold), scaler.transform(frame.to_numpy()[train]))
         np.testing.assert_allclose(folds.test(fold), scaler.transform(frame.to_numpy()[test]))
+
+
+@pytest.mark.parametrize("cv", [3, "loo"])
+@pytest.mark.parametrize("groups", [None, np.arange(24) // 2])
+def test_folds_are_known_by_their_numbers(cv, groups):
+    splits, _ = make_splits(np.tile([0, 0, 1, 1], 6), groups, FitOptions(cv=cv))
+    again = numbered_splits(fold_numbers(splits, 24))
+    assert len(again) == len(splits)
+    for one, other in zip(splits, again, strict=True):
+        np.testing.assert_array_equal(one[0], other[0])
+        np.testing.assert_array_equal(one[1], other[1])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from anynorm.app.job.folds import make_splits
+from anynorm.app.job.folds import fold_numbers, make_splits
 from anynorm.app.job.grid_learning import learn_grid, with_other_budgets
 from anynorm.app.job.learning import Learned, Task
 from anynorm.app.job.measures import Estimate, estimate
@@ -20,7 +20,7 @@ from anynorm.app.job.path_learning import learn_path
 from anynorm.app.job.schedule import Schedule, Show
 from anynorm.app.job.walk_learning import learn_walk
 from anynorm.app.tables import Preparation, Table, TableError
-from anynorm.estimators._cross_validation import Split, standard_error
+from anynorm.estimators._cross_validation import standard_error
 from anynorm.problem.solution import Status
 
 _LEARN = {"sparse": learn_path, "reweighted": learn_walk}
@@ -154,19 +154,19 @@ def run_fit(
         splits=splits,
     )
     # made before any work: the rows of an outer fold may be too few to be divided again
-    parts = [task.part(train) for train, _ in splits] if held is None else []
-    schedule = Schedule(show, 1 + len(parts), options.time_limit)
+    inner = [task.folds_within(train) for train, _ in splits] if held is None else []
+    schedule = Schedule(show, 1 + len(inner), options.time_limit)
     with _collected() as problems:
         learned = _learn(task, schedule, "choosing the model")
         if options.model == "budget" and options.time_limit is None:
             learned = with_other_budgets(task, learned)
-    oof = Held(table.ids, y, learned.held_out, _fold_numbers(splits, len(y)))
+    oof = Held(table.ids, y, learned.held_out, fold_numbers(splits, len(y)))
     if held is None:
         with _collected() as later:
-            oof, cut_later = _nested(task, parts, schedule, oof)
+            oof, cut_later = _nested(task, inner, schedule, oof)
         problems += _once(later, len(splits))
         judged, asked = oof, [rows for _, rows in splits]
-        groups, judged_by = table.groups, _nested_words(options, parts)
+        groups, judged_by = table.groups, _nested_words(options, inner)
     else:
         judged = Held(held.ids, held.y, learned.scores(held.frame, classes))
         asked, cut_later = [np.arange(len(held.y))], False
@@ -216,28 +216,24 @@ def _learn(task: Task, schedule: Schedule, what: str) -> Learned:
     return _LEARN.get(task.options.model, learn_grid)(task, schedule, what)
 
 
-def _nested(task: Task, parts: list[Task], schedule: Schedule, oof: Held) -> tuple[Held, bool]:
+def _nested(
+    task: Task, inner: list[np.ndarray], schedule: Schedule, oof: Held
+) -> tuple[Held, bool]:
     """Decision values of every row by a search that knew nothing of it; whether time was short."""
     scores, cut = task.no_scores(), False
-    for number, (part, (_, test)) in enumerate(zip(parts, task.splits, strict=True)):
-        learned = _learn(part, schedule, f"judging it: part {number + 1} of {len(parts)}")
+    for number, (folds, (train, test)) in enumerate(zip(inner, task.splits, strict=True)):
+        part, what = task.part(train, folds), f"judging it: part {number + 1} of {len(inner)}"
+        learned = _learn(part, schedule, what)
         scores[test] = learned.scores(task.frame.iloc[test], task.classes)
         cut = cut or learned.cut
     return replace(oof, scores=scores), cut
 
 
-def _fold_numbers(splits: list[Split], n: int) -> np.ndarray:
-    numbers = np.zeros(n, dtype=np.intp)
-    for number, (_, test) in enumerate(splits):
-        numbers[test] = number + 1
-    return numbers
-
-
-def _nested_words(options: FitOptions, parts: list[Task]) -> str:
+def _nested_words(options: FitOptions, inner: list[np.ndarray]) -> str:
     if options.cv == "loo":
-        return f"nested cross-validation, each of {len(parts)} left out in turn"
-    inner = min(len(part.splits) for part in parts)
-    return f"nested cross-validation, {inner} folds within {len(parts)} folds"
+        return f"nested cross-validation, each of {len(inner)} left out in turn"
+    fewest = min(folds.max() for folds in inner)
+    return f"nested cross-validation, {fewest} folds within {len(inner)} folds"
 
 
 def _once(problems: list[str], searches: int) -> list[str]:

@@ -94,6 +94,20 @@ def make_splits(
     return splits, notes
 
 
+def fold_numbers(splits: list[Split], n: int) -> np.ndarray:
+    """For each of n rows the number, from 1, of the fold that holds it out; each is in one."""
+    numbers = np.zeros(n, dtype=np.intp)
+    for number, (_, test) in enumerate(splits):
+        numbers[test] = number + 1
+    return numbers
+
+
+def numbered_splits(numbers: np.ndarray) -> list[Split]:
+    """The folds of which these are the numbers; far smaller to keep where one row is left out."""
+    folds = range(1, int(numbers.max()) + 1)
+    return [(np.flatnonzero(numbers != k), np.flatnonzero(numbers == k)) for k in folds]
+
+
 def _possible_folds(y: np.ndarray, groups: np.ndarray | None, cv: int, notes: list[str]) -> int:
     """The number of folds, no more than there are groups, or rows of the smaller of two classes."""
     counts = np.bincount(y)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from anynorm.app.job.folds import PreparedFolds, make_splits
+from anynorm.app.job.folds import PreparedFolds, fold_numbers, make_splits, numbered_splits
 from anynorm.app.job.measures import all_classes
 from anynorm.app.job.options import FitOptions
 from anynorm.design import Matrix
@@ -47,11 +47,16 @@ class Task:
     options: FitOptions
     splits: list[Split]
 
-    def part(self, rows: np.ndarray) -> Task:
-        """The same task for some of the rows, with folds of their own."""
-        y, groups = self.y[rows], None if self.groups is None else self.groups[rows]
-        splits, _ = make_splits(y, groups, self.options)
-        return replace(self, frame=self.frame.iloc[rows], y=y, groups=groups, splits=splits)
+    def folds_within(self, rows: np.ndarray) -> np.ndarray:
+        """The folds for some of the rows alone, as `fold_numbers` has them."""
+        groups = None if self.groups is None else self.groups[rows]
+        return fold_numbers(make_splits(self.y[rows], groups, self.options)[0], len(rows))
+
+    def part(self, rows: np.ndarray, folds: np.ndarray) -> Task:
+        """The same task for some of the rows, with the folds that `folds_within` gave."""
+        groups = None if self.groups is None else self.groups[rows]
+        frame, splits = self.frame.iloc[rows], numbered_splits(folds)
+        return replace(self, frame=frame, y=self.y[rows], groups=groups, splits=splits)
 
     @property
     def labels(self) -> OrderedLabels:
