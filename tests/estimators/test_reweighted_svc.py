@@ -196,10 +196,12 @@ def test_a_time_limit_keeps_what_was_reached():
     X = rng.normal(size=(3000, 150)) * np.logspace(-2, 2, 150)
     y = X @ rng.normal(size=150) > 0
     model = ReweightedSVC(C=1e3, tol=1e-12, n_rounds=50, time_limit=0.2)
+    with pytest.warns(ConvergenceWarning):
+        model.fit(X, y)  # compiled now
     watch = Stopwatch()
     with pytest.warns(ConvergenceWarning, match="raise time_limit"):
         model.fit(X, y)
-    assert watch.seconds < 20.0  # compilation included
+    assert watch.seconds < 20.0
     assert len(model.history_) == 50
     assert model.certificate_.status is Status.TIME_LIMIT
     objectives = [record.objective for record in model.history_]
