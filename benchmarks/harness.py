@@ -173,8 +173,15 @@ MEMORY_ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_
 def peak_memory(work: Callable[[], Any]) -> int:
     """Bytes of resident memory that `work` takes at its peak, above what was there before (Linux).
 
-    `work` is run once beforehand, so that code loaded or compiled on the way does not count.
+    `work` is run once beforehand, so that code loaded or compiled on the way does not count.  To be
+    called in a process that has `MEMORY_ENVIRONMENT`: in any other, what was freed before may still
+    be held, and `work` then takes nothing from the system.
     """
+    if any(os.environ.get(name) != value for name, value in MEMORY_ENVIRONMENT.items()):
+        raise RuntimeError(
+            "memory is measured in a process of its own: "
+            "harness.call(..., environment=harness.MEMORY_ENVIRONMENT)"
+        )
     work()
     gc.collect()
     if _reset_peak():

@@ -1,7 +1,9 @@
-"""Functions that test_benchmarks calls in processes of their own; they import next to nothing."""
+"""Functions that test_harness calls in processes of their own; they import next to nothing."""
 
 import os
 import time
+
+from benchmarks import harness
 
 
 def answer(value):
@@ -12,3 +14,16 @@ def count(pause):
     yield from range(3)
     time.sleep(pause)
     yield 3
+
+
+def peak(megabytes, resets):
+    """The peak of work that frees all it takes, by the system's own peak or by looking often."""
+    if not resets:
+        harness._reset_peak = lambda: False
+
+    def work():
+        block = b"1" * (megabytes * 2**20)
+        time.sleep(0.5)  # a thread that looks gets its turn, however busy the machine
+        return len(block)
+
+    return harness.peak_memory(work)

@@ -25,32 +25,54 @@ def replace_solver(monkeypatch, Model, stand_in):
     )
 
 
-def calls_of_solver(monkeypatch, Model, pause=0.0):
-    """The options of every call of Model's solver from now on, each delayed by `pause` seconds."""
-    seen = []
+class Stopwatch:
+    """Seconds that this process was at work, whatever else the machine has to do."""
+
+    def __init__(self):
+        self._began = time.monotonic(), time.process_time()
+
+    @property
+    def seconds(self):
+        """The lesser of the wall's clock, which others slow down, and the CPU's, of all threads."""
+        wall, cpu = self._began
+        return min(time.monotonic() - wall, time.process_time() - cpu)
+
+
+def calls_of_solver(monkeypatch, Model, n_threads=1):
+    """The options of every call of Model's solver from now on.
+
+    Each call waits until `n_threads` threads have called, or half a minute.
+    """
+    seen, all_called = [], threading.Event()
 
     def spy(solve, problem, **options):
         seen.append(options | {"problem": problem, "thread": threading.get_ident()})
-        time.sleep(pause)
+        if len({call["thread"] for call in seen}) >= n_threads:
+            all_called.set()
+        all_called.wait(30.0)
         return solve(problem, **options)
 
     replace_solver(monkeypatch, Model, spy)
     return seen
 
 
-def seconds_to_obey(model, X, y):
-    """How long a fit goes on after Ctrl-C."""
+def seconds_to_obey(work):
+    """How long a piece of work goes on after Ctrl-C."""
     sent = []
 
     def interrupt():
-        sent.append(time.monotonic())
+        sent.append(Stopwatch())
         _thread.interrupt_main()
 
     timer = threading.Timer(0.15, interrupt)
-    timer.start()
+
+    def interrupted():
+        timer.start()
+        work()
+
     try:
         with pytest.raises(KeyboardInterrupt):
-            model.fit(X, y)
-        return time.monotonic() - sent[0]
+            interrupted()
+        return sent[0].seconds
     finally:
         timer.cancel()

@@ -1,7 +1,6 @@
 """How LinearSVC and SparseSVC fit: threads, warm starts, limits, progress, interruptions."""
 
 import re
-import time
 import warnings
 
 import numpy as np
@@ -14,7 +13,7 @@ from anynorm.estimators.sparse_svc import SPARSE_LOSSES
 from anynorm.losses import LOSSES
 from anynorm.problem.solution import Status
 from tests.estimators.plain import noisy_classes, objective_of
-from tests.spies import calls_of_solver, replace_solver, seconds_to_obey
+from tests.spies import Stopwatch, calls_of_solver, replace_solver, seconds_to_obey
 
 every_model = pytest.mark.parametrize("Model", [LinearSVC, SparseSVC])
 every_loss = pytest.mark.parametrize(
@@ -121,13 +120,13 @@ def test_a_time_limit_ends_a_fit_with_a_certified_model(Model, loss, kind):
     X, y = hard_problem(4000, 150, 3) if Model is LinearSVC else hard_problem(600, 400, 2)
     X = kind(X)
     model = Model(C=1e3, loss=loss, tol=1e-13, time_limit=0.01)
-    start = time.monotonic()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(X, y)
-    assert time.monotonic() - start < 30.0  # compilation included
+        model.fit(X, y)  # compiled now
+    watch = Stopwatch()
     with pytest.warns(ConvergenceWarning, match=r"relative gap of .* raise time_limit"):
         model.fit(X, y)
+    assert watch.seconds < 30.0
     assert model.certificate_.status is Status.TIME_LIMIT
     assert 1e-13 < model.certificate_.gap < np.inf
     assert np.isfinite(model.coef_).all()
@@ -166,7 +165,7 @@ def test_a_gap_beyond_float64_is_not_chased_for_ever(Model, loss, kind):
     X, y = noisy_classes(n=60, p=6)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = Model(loss=loss, tol=1e-300, time_limit=30.0).fit(kind(X), y)
+        model = Model(loss=loss, tol=1e-300, time_limit=600.0).fit(kind(X), y)
     assert model.certificate_.gap < (1e-11 if Model is SparseSVC else 1e-12)
     assert model.certificate_.status in (Status.OPTIMAL, Status.MAX_ITER)
     assert len(caught) == (model.certificate_.status is not Status.OPTIMAL)
@@ -248,5 +247,5 @@ def test_an_interrupt_is_obeyed_within_half_a_second(Model, loss, kind):
     before = dict(vars(model))
     model.set_params(time_limit=None)
     # the best of three, for machines that have other things to do
-    assert any(seconds_to_obey(model, X, y) < 0.5 for _ in range(3))
+    assert any(seconds_to_obey(lambda: model.fit(X, y)) < 0.5 for _ in range(3))
     assert vars(model) == before | {"time_limit": None}

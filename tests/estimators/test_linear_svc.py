@@ -106,12 +106,13 @@ def test_a_failed_validation_leaves_the_model_as_it_was():
 
 def test_threads_still_at_work_stop_at_their_next_report(monkeypatch):
     X, y = noisy_classes(n=60, p=4, n_classes=3)
-    stopped = threading.Event()
+    running, stopped = threading.Event(), threading.Event()
 
     def endless(problem, *, progress, **options):
         if problem.y[0] > 0:  # one class is interrupted, the others run on
-            time.sleep(0.2)
+            running.wait(60.0)
             raise KeyboardInterrupt
+        running.set()
         try:
             while True:
                 progress(Progress(1, 1.0, 0.0, 1.0, 0.0))
@@ -122,4 +123,4 @@ def test_threads_still_at_work_stop_at_their_next_report(monkeypatch):
     monkeypatch.setattr(anynorm.solvers.linear, "solve_linear", endless)
     with pytest.raises(KeyboardInterrupt):
         LinearSVC(n_jobs=2).fit(X, y)
-    assert stopped.wait(timeout=5.0)
+    assert stopped.wait(timeout=60.0)

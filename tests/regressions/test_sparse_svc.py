@@ -99,7 +99,7 @@ def test_C_beyond_what_float64_can_certify(C, loss, kind):
     X, y = overlapping(seed=18)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = SparseSVC(C=C, loss=loss, tol=1e-5, time_limit=60.0).fit(kind(X), y)
+        model = SparseSVC(C=C, loss=loss, tol=1e-5, time_limit=600.0).fit(kind(X), y)
     value = least_one_norm(X, y, loss=loss, penalties=np.zeros(3))
     assert model.certificate_.primal / C == pytest.approx(value, rel=2e-5)
     assert model.certificate_.dual / C <= value * (1 + 1e-6)
@@ -136,7 +136,7 @@ def test_memory_stays_near_that_of_the_data(loss):
     rng = np.random.default_rng(19)
     X = rng.normal(size=(100, 20_000))
     y = X[:, :5].sum(axis=1) > 0
-    SparseSVC(C=0.05, loss=loss).fit(X[:, :50], y)
+    SparseSVC(C=0.05, loss=loss).fit(X, y)  # compiled before memory is counted
     tracemalloc.start()
     model = SparseSVC(C=0.05, loss=loss).fit(X, y)
     _, peak = tracemalloc.get_traced_memory()

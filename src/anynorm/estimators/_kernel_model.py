@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,6 +32,9 @@ _NARROW_ERROR = 1e-3  # of a score, where a margin is 1, that float32 kernel val
 
 class KernelClassifier(ClassifierMixin, BaseEstimator):
     """Base class: scores and labels from ``support_vectors_``, ``dual_coef_``, ``intercept_``."""
+
+    _kept: ClassVar[tuple[str, ...]] = ("_duals",)  # private, and a part of the fitted state
+    _kernel_of_rows: ClassVar[str] = "_sums"  # what has the kernel of the support vectors
 
     kernel: Any
     n_jobs: int | None

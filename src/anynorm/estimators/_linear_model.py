@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -32,6 +32,8 @@ def labels_of(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 class LinearClassifier(ClassifierMixin, BaseEstimator):
     """Base class: scores and labels from ``coef_`` and ``intercept_``."""
+
+    _kept: ClassVar[tuple[str, ...]] = ("_duals",)  # private, and a part of the fitted state
 
     coef_: Any
     intercept_: np.ndarray

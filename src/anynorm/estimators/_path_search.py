@@ -13,15 +13,14 @@ import numpy as np
 from anynorm.design import Matrix
 from anynorm.estimators._blocks import blocks
 from anynorm.estimators._choice import Curve
-from anynorm.estimators._cross_validation import Folds, scorer_of
-from anynorm.estimators._fitting import Report, of_any, run_all
+from anynorm.estimators._cross_validation import Folds
+from anynorm.estimators._fitting import Report, of_any, run_all, store_linear
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._messages import say, warn
 from anynorm.estimators.checks.labels import Labelled, labelled
 from anynorm.estimators.paths.accuracy import Changes, accuracy_changes, accuracy_table
 from anynorm.estimators.paths.solution_path import SolutionPath, used_features
-from anynorm.estimators.sparse_path import followed, path_problem
-from anynorm.problem.solution import Solution
+from anynorm.estimators.sparse_path import followed, path_problem, warn_of_gaps
 
 
 @dataclass(frozen=True)
@@ -39,8 +38,7 @@ class PathSearch:
     Attributes
     ----------
     estimator : SparseSVCCV
-        Its parameters say what is solved and how it is scored; `cv`, `rule` and
-        `score_tolerance` are not looked at.
+        Its parameters say what is solved and what is chosen; `cv` and `scoring` are not looked at.
     data : Labelled
         All rows.
     y : ndarray of shape (n,)
@@ -51,11 +49,15 @@ class PathSearch:
         The features' weights in the 1-norm.
     folds : Folds
         The rows of the folds.
+    scorer : callable or None
+        ``scorer(estimator, X, y)`` for points at the joints; None is the accuracy for every s.
     began : float
         When the time that `estimator.time_limit` limits began, on `time.monotonic`'s clock.
-    report : callable or None
+    feature_names : ndarray of shape (p,) or None, default=None
+        The names that paths know the features by.
+    report : callable or None, default=None
         Called with the progress of every path.
-    on_path : callable or None
+    on_path : callable or None, default=None
         Called with every path when it is done.
     """
 
@@ -65,7 +67,9 @@ class PathSearch:
     weights: np.ndarray | None
     penalty_weights: np.ndarray | None
     folds: Folds
+    scorer: Any
     began: float
+    feature_names: np.ndarray | None = None
     report: Report | None = None
     on_path: Callable[[SolutionPath], None] | None = None
 
@@ -106,7 +110,7 @@ class PathSearch:
         binary = self.data.n_problems == 1
         path = followed(
             problem,
-            self.data.feature_names,
+            self.feature_names,
             self.data.classes if binary else None,
             max_features=estimator.max_features,
             deadline=self._deadline(fold),
@@ -170,7 +174,7 @@ class SearchedPaths:
         paths = [path for fold in self.folds for path in fold.paths]
         end = max(path.s[-1] for path in paths)
         end = min([end, *(path.s[-1] for path in paths if path.stopped == "time_limit")])
-        if self.search.estimator.scoring in (None, "accuracy"):
+        if self.search.scorer is None:
             places = np.unique(np.concatenate([path.knots.s for path in paths]))
             edges, scores = accuracy_table([fold.changes for fold in self.folds], places, end)
             middles = edges[:-1] + np.diff(edges) / 2
@@ -188,7 +192,7 @@ class SearchedPaths:
     def _scores(self, fold: int, joints: np.ndarray) -> np.ndarray:
         """What the scorer says about a fold at every joint."""
         search, paths = self.search, self.folds[fold].paths
-        scorer, test = scorer_of(search.estimator.scoring), search.folds.splits[fold][1]
+        scorer, test = search.scorer, search.folds.splits[fold][1]
         X, y, weights = search.folds.test(fold), search.y[test], search.weights_of(test)
         given = {} if weights is None else {"sample_weight": weights}
         found = np.empty(len(joints))
@@ -238,12 +242,31 @@ class SearchedPaths:
         used = [used_features(fold.paths, place).toarray()[0] > 0 for fold in self.folds]
         return np.mean(used, axis=0)
 
-    def solutions(self, s: float) -> list[Solution]:
-        """The points of the paths of all rows at s, certified."""
-        tol = float(self.search.estimator.tol)
-        return [path.solution_at(s, tol=tol) for path in self.paths]
+    def pick(self, rule: str) -> tuple[int, float]:
+        """The row of the curve that a rule takes, and s."""
+        return self.curve.choose(rule, float(self.search.estimator.score_tolerance))
 
-    def attributes(self, index: int, s: float) -> dict[str, Any]:
+    def keep(self) -> None:
+        """Give the estimator the point that its rule picks, and warn of paths that ended early."""
+        estimator = self.search.estimator
+        index, s = self.pick(estimator.rule)
+        solutions = [path.solution_at(s, tol=float(estimator.tol)) for path in self.paths]
+        store_linear(estimator, self.search.data, solutions, self._attributes(index, s))
+        self._warn_of_time(s)
+        warn_of_gaps([*(path for fold in self.folds for path in fold.paths), *self.paths])
+
+    def is_cut(self, s: float) -> bool:
+        """Whether the time limit ended a path of a fold, or one of all rows before s."""
+        return bool(self._short()) or self._ends_before(s)
+
+    def _short(self) -> list[SolutionPath]:
+        """The paths of the folds that the time limit ended."""
+        return [path for fold in self.folds for path in fold.paths if path.stopped == "time_limit"]
+
+    def _ends_before(self, s: float) -> bool:
+        return any(path.stopped == "time_limit" and path.s[-1] < s for path in self.paths)
+
+    def _attributes(self, index: int, s: float) -> dict[str, Any]:
         """What `SparseSVCCV` keeps of the choice of s, which is in row `index` of the curve."""
         prices = [path.knots.price(path.knots.segment(s)) for path in self.paths]
         several = len(self.paths) > 1
@@ -261,16 +284,16 @@ class SearchedPaths:
         }
         return found if several else found | {"path_": self.paths[0]}
 
-    def warn_of_time(self, s: float) -> None:
+    def _warn_of_time(self, s: float) -> None:
         """Warn where time_limit cut a path short."""
-        short = [path for fold in self.folds for path in fold.paths if path.stopped == "time_limit"]
+        short = self._short()
         if short:
             warn(
                 f"time_limit ended {len(short)} paths of the folds, the first at s = "
                 f"{min(path.s[-1] for path in short):.3g}; s was chosen up to there. Raise "
                 "time_limit, or set max_features."
             )
-        if any(path.stopped == "time_limit" and path.s[-1] < s for path in self.paths):
+        if self._ends_before(s):
             warn(
                 f"time_limit ended the path of all rows before the chosen s = {s:.3g}; the model "
                 "is the last point that was reached. Raise time_limit, or set max_features."

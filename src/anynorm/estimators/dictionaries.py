@@ -11,7 +11,7 @@ Hastie and Tibshirani (2003).
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -110,6 +110,8 @@ class KernelDictionary(_Dictionary):
     >>> KernelDictionary(n_components=3).fit(X).get_feature_names_out().shape
     (3,)
     """
+
+    _kernel_of_rows: ClassVar[str] = "_gram"  # what has the kernel of the components
 
     component_indices_: np.ndarray
     components_: Matrix

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -182,7 +183,7 @@ class ReweightedSVCCV(ReweightedSVC):
         labels = column_or_1d(y)
         folds = SlicedFolds(data.X, splits_of(self.cv, labels, groups))
         weights = row_weights(sample_weight, len(labels))
-        return fit_table(self, data, labels, weights, folds, end)
+        return fit_table(self, data, labels, weights, folds, scorer_of(self.scoring), end)
 
     def _model(self, C: float, n_rounds: int) -> ReweightedSVC:
         """The estimator of one cell."""
@@ -197,15 +198,17 @@ def fit_table(
     y: np.ndarray,
     weights: np.ndarray | None,
     folds: Folds,
+    scorer: Any,
     end: float | None,
     report: Report | None = None,
+    on_walk: Callable[[float], None] | None = None,
 ) -> ReweightedSVCCV:
     """Fill the table of `estimator`, choose from it and fit to all rows.
 
     Parameters
     ----------
     estimator : ReweightedSVCCV
-        What to fit; its `cv` is not looked at.
+        What to fit; its `cv`, `scoring` and `time_limit` are not looked at.
     data : Labelled
         All rows, validated.
     y : ndarray of shape (n,)
@@ -214,10 +217,14 @@ def fit_table(
         Their weights, without those of the classes.
     folds : Folds
         The rows of the folds.
+    scorer : callable or None
+        ``scorer(estimator, X, y)``; None is the accuracy.
     end : float or None
         The deadline.
     report : callable or None, default=None
         Called with the progress of every walk.
+    on_walk : callable or None, default=None
+        Called with the gap of every walk of a fold when it is done.
     """
     from anynorm.solvers.linear import shared_over_C  # Numba: for those who fit, not predict
 
@@ -225,7 +232,7 @@ def fit_table(
     model = estimator._model(grid[0], 1)
     data = labelled(model, data.X, y, weights, data.feature_names)
     shared = shared_over_C(binary_problem(model, data, 0), float(estimator.tol))
-    table = _Table(estimator, grid, folds, y, weights, end, shared, report)
+    table = _Table(estimator, grid, folds, y, weights, scorer, end, shared, report, on_walk)
     table.fill()
     chosen, rounds = choose(estimator.rule, table.scores, table.features)
     model = estimator._model(grid[chosen], rounds + 1)
@@ -283,13 +290,14 @@ class _Table:
     folds: Folds
     y: np.ndarray
     weights: np.ndarray | None
+    scorer: Any
     end: float | None
     shared: bool  # whether the walks of a fold are best done one C after the other
     report: Report | None
+    on_walk: Callable[[float], None] | None
 
     def fill(self) -> None:
         """Walk in every fold with every C."""
-        self.scorer = scorer_of(self.estimator.scoring)
         shape = (len(self.grid), int(self.estimator.max_rounds), len(self.folds.splits))
         self.scores, self.features, self.gaps = np.empty(shape), np.empty(shape), np.empty(shape)
         self.seconds = np.empty((shape[0], shape[2]))
@@ -336,6 +344,8 @@ class _Table:
             ]
             self.seconds[c, fold] = time.perf_counter() - began
             self._print(fold, c)
+            if self.on_walk is not None:
+                self.on_walk(float(self.gaps[c, -1, fold]))
             last, began = found, time.perf_counter()
 
     def _enter(

@@ -7,13 +7,11 @@ from typing import Any, Self
 
 from sklearn.utils import column_or_1d
 
-from anynorm.estimators._cross_validation import SlicedFolds, row_weights, splits_of
-from anynorm.estimators._fitting import store_linear
+from anynorm.estimators._cross_validation import SlicedFolds, row_weights, scorer_of, splits_of
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._path_search import PathSearch
 from anynorm.estimators.checks.labels import usable_penalties, validate
 from anynorm.estimators.checks.parameters import check_parameters, one_of
-from anynorm.estimators.sparse_path import warn_of_gaps
 
 
 class SparseSVCCV(LinearClassifier):
@@ -184,13 +182,15 @@ class SparseSVCCV(LinearClassifier):
         began = time.monotonic()
         data, labels = validate(self, X, y, sample_weight), column_or_1d(y)
         search = PathSearch(
-            self, data, labels, row_weights(sample_weight, len(labels)),
-            usable_penalties(self.penalty_weights, data),
-            SlicedFolds(data.X, splits_of(self.cv, labels, groups)), began,
-        )  # fmt: skip
-        found = search.run()
-        index, s = found.curve.choose(self.rule, float(self.score_tolerance))
-        store_linear(self, data, found.solutions(s), found.attributes(index, s))
-        found.warn_of_time(s)
-        warn_of_gaps([path for fold in found.folds for path in fold.paths] + found.paths)
+            estimator=self,
+            data=data,
+            y=labels,
+            weights=row_weights(sample_weight, len(labels)),
+            penalty_weights=usable_penalties(self.penalty_weights, data),
+            folds=SlicedFolds(data.X, splits_of(self.cv, labels, groups)),
+            scorer=None if self.scoring == "accuracy" else scorer_of(self.scoring),
+            began=began,
+            feature_names=data.feature_names,
+        )
+        search.run().keep()
         return self

@@ -300,10 +300,10 @@ def test_too_little_time_exits_with_3_and_still_writes(tmp_path):
 
 
 def test_what_is_not_certified_exits_with_3(data, tmp_path, monkeypatch):
-    def uncertified(task, watch, what):
+    def uncertified(task, schedule, what):
         from dataclasses import replace
 
-        learned = job.learn_path(task, watch, what)
+        learned = job.learn_path(task, schedule, what)
         model = learned.model
         model.certificate_ = replace(model.certificate_, status=Status.MAX_ITER)
         return learned

@@ -3,11 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from anynorm import LinearSVC, SparseSVC, load_model, sparse_svm_path
 from anynorm.app.job import FitOptions, OptionError, run_fit, summary, write_results
+from anynorm.app.job.folds import numbered_splits
 from anynorm.app.job.results import entries, feature_table, prediction_table
 from anynorm.app.tables import Table, TableError
 
@@ -33,7 +35,7 @@ def test_the_curve_is_that_of_scaling_inside_the_folds(sparse):
     """Leaks would show: every fold is put together with a scaler of its own."""
     X, y = sparse.table.features.to_numpy(), sparse.oof.y
     curve = sparse.learned.detail.found.curve
-    for fold, (train, test) in enumerate(sparse.learned.splits):
+    for fold, (train, test) in enumerate(numbered_splits(sparse.oof.folds)):
         scaler = StandardScaler().fit(X[train])
         path = sparse_svm_path(scaler.transform(X[train]), y[train])
         middles = (curve.low + curve.high) / 2
@@ -45,7 +47,7 @@ def test_the_curve_is_that_of_scaling_inside_the_folds(sparse):
 def test_the_honest_error_is_that_of_searches_that_knew_nothing_of_the_rows(sparse):
     """The outer loop by hand: the whole job on the other rows, then its pipeline on these."""
     table = sparse.table
-    for train, test in sparse.learned.splits:
+    for train, test in numbered_splits(sparse.oof.folds):
         part = Table(
             table.features.iloc[train], table.target[train], table.ids[train], None, None,
             "part.csv",
@@ -89,7 +91,7 @@ def test_features_enter_where_their_weights_leave_zero(sparse):
 def test_selection_frequencies_count_the_folds_that_use_a_feature(sparse):
     X, y, s = sparse.table.features.to_numpy(), sparse.oof.y, sparse.learned.choice["s"]
     used = []
-    for train, _ in sparse.learned.splits:
+    for train, _ in numbered_splits(sparse.oof.folds):
         path = sparse_svm_path(StandardScaler().fit_transform(X[train]), y[train])
         used.append(path.coef_at(s=s)[0] != 0)
     table = feature_table(sparse).set_index("feature")["selection_frequency"]
@@ -103,11 +105,26 @@ def test_the_positive_label_turns_all_signs():
     turned = run_fit(table_of(positive="healthy"), options)
     np.testing.assert_allclose(turned.learned.model.coef_, -plain.learned.model.coef_, atol=1e-9)
     assert turned.classes.tolist() == ["ill", "healthy"]
+    assert turned.learned.model.path_.classes_.tolist() == ["ill", "healthy"]
     frame = plain.table.features
     predictions = turned.learned.pipeline.predict(frame)
     assert predictions.tolist() == plain.learned.pipeline.predict(frame).tolist()
     assert summary(turned)["positive"] == "healthy"
     assert turned.errors[0].value == plain.errors[0].value
+
+
+@pytest.mark.parametrize("scoring", ["error", "balanced", "auc"])
+@pytest.mark.parametrize("model", ["sparse", "reweighted"])
+def test_without_scales_the_model_is_what_its_estimator_chooses(model, scoring):
+    """One search: the estimator's own, with the job's folds, and nothing set on it afterwards."""
+    table, options = table_of(40), FitOptions(model=model, cv=2, scoring=scoring, scale="none")
+    found = run_fit(table, options, test=table_of(10))
+    kept, X = found.learned.model, table.features.to_numpy()
+    again = clone(kept).set_params(cv=numbered_splits(found.oof.folds)).fit(X, table.target)
+    np.testing.assert_allclose(again.coef_, kept.coef_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(again.classes_, kept.classes_)
+    assert again.best_index_ == kept.best_index_
+    assert again.best_score_ == pytest.approx(kept.best_score_)
 
 
 def test_groups_stay_together_in_both_loops():
@@ -136,7 +153,7 @@ def test_linear_candidates_are_scored_as_pipelines_would_be():
     found = run_fit(table_of(), FitOptions(model="linear", cv=3))
     X, y, detail = found.table.features.to_numpy(), found.oof.y, found.learned.detail
     for c, candidate in enumerate(detail.candidates):
-        for fold, (train, test) in enumerate(found.learned.splits):
+        for fold, (train, test) in enumerate(numbered_splits(found.oof.folds)):
             reference = make_pipeline(StandardScaler(), LinearSVC(candidate["C"], tol=1e-8))
             score = reference.fit(X[train], y[train]).score(X[test], y[test])
             assert detail.scores[c, fold] == pytest.approx(score)
@@ -145,7 +162,7 @@ def test_linear_candidates_are_scored_as_pipelines_would_be():
 def test_reweighted_folds_are_scaled_inside():
     found = run_fit(table_of(), FitOptions(model="reweighted", cv=3))
     X, y, model = found.table.features.to_numpy(), found.oof.y, found.learned.model
-    for fold, (train, test) in enumerate(found.learned.splits):
+    for fold, (train, test) in enumerate(numbered_splits(found.oof.folds)):
         reference = make_pipeline(StandardScaler(), model._model(model.C_, model.n_rounds_))
         reference.fit(X[train], y[train])
         np.testing.assert_allclose(

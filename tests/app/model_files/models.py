@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from sklearn import linear_model, svm
+from sklearn import clone, linear_model, svm
+from sklearn.base import ClassifierMixin
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
@@ -21,6 +22,7 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, RobustScaler, Sta
 
 import anynorm
 from anynorm import norms
+from anynorm.app.model_files.kinds import public_estimators
 from anynorm.app.tables import Preparation
 
 RNG = np.random.default_rng(7)
@@ -52,16 +54,28 @@ SLACKS = {
 Made = tuple[Any, Any]
 
 
-def _linear(y: Any) -> dict[str, Callable[[], Made]]:
-    return {
+SMALL: dict[str, dict[str, Any]] = {
+    "BudgetSVC": {"budget": 8},
+    "ReweightedSVCCV": {"Cs": [0.1, 1.0], "cv": 3, "max_rounds": 2},
+    "SparseSVCCV": {"cv": 3},
+}
+"""What a public classifier needs, or is quicker with."""
+
+CLASSIFIERS = {
+    name: Model(**SMALL.get(name, {}))
+    for name, Model in public_estimators().items()
+    if issubclass(Model, ClassifierMixin)
+}
+
+
+def _classifiers(y: Any) -> dict[str, Callable[[], Made]]:
+    def fitted(model: Any) -> Callable[[], Made]:
+        return lambda: (clone(model).fit(X, y), X)
+
+    return {name: fitted(model) for name, model in CLASSIFIERS.items()} | {
         "linear": lambda: (anynorm.LinearSVC(warm_start=True).fit(X, y), X),
         "linear-sparse": lambda: (anynorm.LinearSVC(C=0.1).fit(SPARSE, y), SPARSE),
-        "reweighted": lambda: (anynorm.ReweightedSVC(C=1.0).fit(X, y), X),
         "sparsified": lambda: (anynorm.ReweightedSVC(C=0.3).fit(X, y).sparsify(), X),
-        "reweighted-cv": lambda: (
-            anynorm.ReweightedSVCCV(Cs=[0.1, 1.0], cv=3, max_rounds=2).fit(X, y),
-            X,
-        ),
         "sparse": lambda: (anynorm.SparseSVC(C=np.float64(0.5)).fit(X, y), X),
         "sparse-cv": lambda: (
             anynorm.SparseSVCCV(
@@ -76,7 +90,6 @@ def _linear(y: Any) -> dict[str, Callable[[], Made]]:
         "svc-linear": lambda: (anynorm.SVC(kernel="linear", warm_start=True).fit(X, y), X),
         "svc-precomputed": lambda: (anynorm.SVC(kernel="precomputed").fit(KERNEL, y), KERNEL),
         "budget": lambda: (anynorm.BudgetSVC(8, C=5.0, strict=True).fit(X, y), X),
-        "least-norm": lambda: (anynorm.LeastNormSVC(C=0.7).fit(X, y), X),
         "least-squares": lambda: (anynorm.LeastSquaresSVC(leave_one_out=True).fit(X, y), X),
     }
 
@@ -192,8 +205,8 @@ def _others() -> dict[str, Callable[[], Made]]:
 
 
 MAKERS: dict[str, Callable[[], Made]] = {
-    **{f"{name}, two classes": make for name, make in _linear(BINARY).items()},
-    **{f"{name}, three classes": make for name, make in _linear(THREE).items()},
+    **{f"{name}, two classes": make for name, make in _classifiers(BINARY).items()},
+    **{f"{name}, three classes": make for name, make in _classifiers(THREE).items()},
     **{
         f"slack {name}": lambda slack=slack: (  # type: ignore[misc]
             anynorm.SVC(slack=slack, kernel="linear").fit(X, BINARY),

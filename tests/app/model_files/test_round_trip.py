@@ -13,14 +13,16 @@ import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import anynorm
 from anynorm import ModelFileError, load_metadata, load_model, norms, save_model
+from anynorm.app.model_files.fitted import check_of
 from anynorm.app.model_files.kinds import KINDS
 from anynorm.estimators.paths.solution_path import SolutionPath
 from anynorm.kernels.gram import Gram
@@ -173,11 +175,31 @@ def test_data_of_any_shape_come_back(tmp_path_factory, metadata):
     assert_same(metadata, load_metadata(path))
 
 
-def test_every_estimator_has_a_place_in_files():
+def test_every_estimator_has_a_place_in_files_and_in_these_tests():
+    def parts(model):
+        yield type(model)
+        for part in model if isinstance(model, Pipeline) else [getattr(model, "estimator", None)]:
+            if part is not None:
+                yield from parts(part)
+
+    tested = {part for name in models.MAKERS for part in parts(models.made(name)[0])}
     for name in anynorm.__all__:
         value = getattr(anynorm, name)
         if isinstance(value, type) and hasattr(value, "fit"):
             assert f"anynorm.{name}" in KINDS, name
+            assert value in tested, name
+
+
+def test_a_class_of_no_known_family_has_no_check_and_no_place():
+    class Stranger(BaseEstimator):
+        pass
+
+    class Relative(anynorm.SparseSVC):
+        pass
+
+    assert check_of(Relative) is check_of(anynorm.LinearSVC)
+    with pytest.raises(TypeError, match="Stranger has no family"):
+        check_of(Stranger)
 
 
 def test_requests_for_metadata_are_kept(tmp_path):

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -24,6 +25,7 @@ from sklearn.preprocessing import (
 import anynorm
 from anynorm import to_onnx
 from anynorm.app.tables import Preparation
+from tests.app.model_files.models import CLASSIFIERS
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed: pip install 'anynorm[onnx]'")
 runtime = pytest.importorskip(
@@ -72,28 +74,20 @@ def assert_agrees(model, proto, inputs, rows, dtype=np.float32):
     return found
 
 
-LINEAR = {
-    "LinearSVC": anynorm.LinearSVC(),
-    "ReweightedSVC": anynorm.ReweightedSVC(C=0.5),
-    "ReweightedSVCCV": anynorm.ReweightedSVCCV(Cs=[0.1, 1.0], cv=3, max_rounds=2),
-    "SparseSVC": anynorm.SparseSVC(C=0.2),
-    "SparseSVCCV": anynorm.SparseSVCCV(cv=3),
-}
-KERNEL = {
+KERNELS = {
     "rbf": anynorm.SVC(C=10.0),
     "rbf, far from the origin": anynorm.SVC(gamma=0.2),
     "poly": anynorm.SVC(kernel="poly", degree=2, coef0=1.0),
     "linear": anynorm.LeastNormSVC(kernel="linear", C=0.01),
-    "BudgetSVC": anynorm.BudgetSVC(10, C=5.0),
-    "LeastSquaresSVC": anynorm.LeastSquaresSVC(),
 }
+MODELS = {**CLASSIFIERS, **KERNELS}
 
 
 @pytest.mark.parametrize("y", [BINARY, THREE], ids=["two classes", "three classes"])
-@pytest.mark.parametrize("name", [*LINEAR, *KERNEL])
+@pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("scaled", [False, True], ids=["alone", "scaled"])
 def test_classifiers_agree(name, y, scaled):
-    model = {**LINEAR, **KERNEL}[name]
+    model = clone(MODELS[name])
     model = make_pipeline(StandardScaler(), model) if scaled else make_pipeline(model)
     model.fit(X, y)
     model = model if scaled else model[-1]

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import pathlib
 import re
 
 import numpy as np
@@ -18,10 +19,11 @@ from anynorm.app.report import (
     Report,
     WalkReport,
     html,
-    packing,
     path_html,
     write_report,
 )
+from anynorm.app.report import page as page_module
+from anynorm.app.report import path_report as path_module
 from anynorm.datasets import make_relevant
 from tests.app.report.builders import path_report
 
@@ -114,9 +116,9 @@ def test_a_file_is_written_whole_or_not_at_all(content, tmp_path, monkeypatch):
 
 
 def test_long_paths_are_kept_at_fewer_places_and_say_so(content, monkeypatch):
-    monkeypatch.setattr(packing, "COEFFICIENTS", 200)
-    monkeypatch.setattr(packing, "SCORES", 500)
-    monkeypatch.setattr(packing, "TRAINING_SCORES", 250)
+    monkeypatch.setattr(path_module, "COEFFICIENTS", 200)
+    monkeypatch.setattr(path_module, "SCORES", 500)
+    monkeypatch.setattr(path_module, "TRAINING_SCORES", 250)
     data = data_of(html(content))
     view, given = data["classes"][0], content.classes[0]
     s = numbers(view["s"], "f8")
@@ -200,3 +202,34 @@ def test_other_models_have_pages(problem):
     assert data_of(html(budget))["chosen"] == 1
     with pytest.raises(TypeError, match="content must be a PathReport"):
         html(Report(title="nothing"))
+
+
+STATIC = pathlib.Path(page_module.__file__).parent / "static"
+SHARED = (*page_module._BEFORE, *page_module._AFTER)
+KINDS = Report.__subclasses__()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_of_report_has_a_script_that_shows_it(kind):
+    files = {file.name: file.read_text() for file in STATIC.glob("*.js")}
+    assert f"pages.{kind.kind} = " in files[kind.scripts[-1]]
+    script = "".join(files.pop(name) for name in (*SHARED, *kind.scripts))
+    for other in files.values():  # what the page does not have, it must not ask for
+        defined = re.findall(r"^(?:function|class|const|let) (\w+)", other, re.MULTILINE)
+        assert [name for name in defined if re.search(rf"\b{name}\b[(.\[]", script)] == []
+
+
+def test_every_script_is_in_use():
+    used = {*SHARED}.union(*(kind.scripts for kind in KINDS))
+    assert {file.name for file in STATIC.glob("*.js")} == used
+
+
+def test_a_new_kind_needs_its_content_and_its_script():
+    class Toy(Report):
+        kind, scripts = "toy", ("generic.js",)
+
+        def packed(self):
+            return self._shared(0) | {"toy": 1}
+
+    data = data_of(html(Toy(title="t")))
+    assert (data["kind"], data["toy"], data["title"]) == ("toy", 1, "t")

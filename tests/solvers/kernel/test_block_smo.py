@@ -17,6 +17,7 @@ from anynorm.problem.certificate import certify
 from anynorm.problem.solution import Status
 from anynorm.solvers.kernel import KernelRows, smo, solve_kernel
 from tests.references import solve_primal
+from tests.spies import Stopwatch
 
 SLACKS = [
     (L1(), "inequality"),
@@ -209,10 +210,10 @@ def test_threads_share_rows():
 
 
 def test_limits_end_the_search_with_a_certified_point():
-    problem = problem_of(3000, C=1e4)
-    began = time.monotonic()
-    late = solve_kernel(problem, tol=1e-12, deadline=began + 0.2)
-    assert time.monotonic() - began < 2.0
+    solve_kernel(problem_of(300), tol=0.5)  # compiled before the clock starts
+    problem, watch = problem_of(3000, C=1e4), Stopwatch()
+    late = solve_kernel(problem, tol=1e-12, deadline=time.monotonic() + 0.2)
+    assert watch.seconds < 2.0
     assert late.status is Status.TIME_LIMIT
     assert late.certificate.gap > 1e-12
     short = solve_kernel(problem, tol=1e-12, max_iter=1000)
@@ -272,7 +273,7 @@ def test_an_indefinite_kernel_ends_uncertified():
     for slack in ("l1", "l2", "squared_l2"):
         loss = Loss.from_slack(slack)
         problem = Problem(y=y, C=1.0, loss=loss, gram=Gram.precomputed(K))
-        solution = solve_kernel(problem, tol=1e-4, deadline=time.monotonic() + 20)
+        solution = solve_kernel(problem, tol=1e-4, deadline=time.monotonic() + 600)
         assert solution.status is Status.UNCERTIFIED
         assert np.isnan(solution.certificate.gap)
 

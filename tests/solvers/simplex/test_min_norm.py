@@ -1,6 +1,5 @@
 """The point of least norm in a hull, against Clarabel, scipy and what can be known beforehand."""
 
-import threading
 import time
 import warnings
 
@@ -15,6 +14,7 @@ from anynorm import min_norm_point
 from anynorm.design.points import DensePoints, KernelPoints, SparsePoints
 from anynorm.problem.solution import Status
 from anynorm.solvers.simplex.min_norm import _Search, solve_min_norm
+from tests.spies import Stopwatch, seconds_to_obey
 
 cp = pytest.importorskip("cvxpy")
 
@@ -28,10 +28,10 @@ def gap_of(A, x):
     """The relative gap, from x alone."""
     assert x.min() >= 0
     assert abs(x.sum() - 1) <= 1e-12
-    A = np.asarray(A, dtype=np.float64)
+    A = np.asarray(A, dtype=np.longdouble)  # a sum in float64 may be wrong by as much as the gap
     w = A @ x
     primal = float(w @ w)
-    lowest = float((A.T @ w).min())
+    lowest = (A.T @ w).min()
     dual = lowest**2 / primal if lowest > 0 else 0.0
     return (primal - dual) / max(primal, 1e-10 * float((A * A).sum(axis=0).max()), 1e-300)
 
@@ -321,6 +321,7 @@ def test_soft_margins_with_most_points_in_use(C, offset, labels):
     X = sp.random_array((1500, 600), density=0.02, rng=rng, format="csr")
     y = np.where(rng.random(1500) < 0.5, -1.0, 1.0) if labels else None
     points = soft_margin(X, y, C, offset=offset)
+    min_norm_point(soft_margin(X[:50], y if y is None else y[:50], C, offset=offset))  # compiled
     began = time.process_time()
     solution = min_norm_point(points)
     assert time.process_time() - began < 20
@@ -353,11 +354,12 @@ def test_limits_warn_with_the_gap_reached(limit):
 
 def test_a_time_limit_is_kept():
     K = hull(1500, 1500, 0.0)
-    began = time.monotonic()
+    min_norm_point(np.eye(3), kernel_matrix=True)  # compiled before the clock starts
+    watch = Stopwatch()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         min_norm_point(K.T @ K, kernel_matrix=True, time_limit=0.2)
-    assert time.monotonic() - began < 2.0
+    assert watch.seconds < 2.0
 
 
 def test_indefinite_kernels_are_not_certified():
@@ -374,14 +376,9 @@ def test_progress_is_printed(capsys):
 
 
 def test_ctrl_c_is_heeded_soon():
-    import _thread
-
     A = hull(2500, 2000, 0.0)
-    threading.Timer(0.3, _thread.interrupt_main).start()
-    began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        min_norm_point(A, tol=1e-300)
-    assert time.monotonic() - began < 1.5
+    min_norm_point(np.eye(3))  # compiled before the clock starts
+    assert seconds_to_obey(lambda: min_norm_point(A, tol=1e-300)) < 1.2
 
 
 @pytest.mark.parametrize(

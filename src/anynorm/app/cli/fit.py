@@ -111,7 +111,7 @@ def fit(
         options = FitOptions(
             model=model, scale=scale, max_features=max_features, scoring=scoring, cv=cv, rule=rule,
             budget=budget, seed=seed, jobs=jobs, time_limit=time_limit,
-        ).checked()  # fmt: skip
+        )  # fmt: skip
         usable_folder(folder)
         with output.progress_bar(hidden=quiet, hint=_HINTS[options.model == "sparse"]) as show:
             reading: dict[str, Any] = {

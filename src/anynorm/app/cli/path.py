@@ -50,7 +50,7 @@ def path(
         from anynorm.app.job.options import FitOptions
         from anynorm.app.tables import read_table
 
-        FitOptions(scale=scale, max_features=max_features, time_limit=time_limit).checked()
+        FitOptions(scale=scale, max_features=max_features, time_limit=time_limit)
         table = read_table(
             data, target=target, id=id, positive=positive, drop=tuple(drop or ()),
             text=tuple(text or ()), transpose=transpose, labels=labels, format=format,

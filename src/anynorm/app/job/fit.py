@@ -5,20 +5,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from anynorm.app.job.folds import make_splits
+from anynorm.app.job.folds import fold_numbers, make_splits
 from anynorm.app.job.grid_learning import learn_grid, with_other_budgets
 from anynorm.app.job.learning import Learned, Task
 from anynorm.app.job.measures import Estimate, estimate
 from anynorm.app.job.options import FitOptions
 from anynorm.app.job.path_learning import learn_path
+from anynorm.app.job.schedule import Schedule, Show
 from anynorm.app.job.walk_learning import learn_walk
-from anynorm.app.job.watching import Show, Watch
 from anynorm.app.tables import Preparation, Table, TableError
 from anynorm.estimators._cross_validation import standard_error
 from anynorm.problem.solution import Status
@@ -129,46 +129,48 @@ def run_fit(
     --------
     >>> import numpy as np, pandas as pd
     >>> from anynorm.datasets import make_relevant
-    >>> from anynorm.app.job import FitOptions, run_fit
-    >>> from anynorm.app.tables import Table
+    >>> from anynorm import job, tables
     >>> X, y = make_relevant(n_relevant=4, random_state=0)
-    >>> table = Table(pd.DataFrame(X).add_prefix("gene"), y, np.arange(len(y)).astype(str),
-    ...               None, None, "data.csv")
-    >>> fitted = run_fit(table, FitOptions(cv=3, max_features=5))
+    >>> table = tables.Table(pd.DataFrame(X).add_prefix("gene"), y, np.arange(len(y)).astype(str),
+    ...                      None, None, "data.csv")
+    >>> fitted = job.run_fit(table, job.FitOptions(cv=3, max_features=5))
     >>> fitted.errors[0].value <= 0.5, fitted.converged
     (True, True)
     """
-    options = options.checked()
     if table.target is None:
         raise TableError("say which column has the classes: --target NAME.", source=table.source)
     classes = ordered_classes(table.target, table.positive)
     y = codes_of(table.target, classes)
     whole = Preparation(scale=options.scale).fit(table.features)
-    task = Task(
-        table.features, y, table.groups, len(classes),
-        Preparation(scale=options.scale, kinds=whole.kinds_), options,
-    )  # fmt: skip
     held = None if test is None else _Asked.of(test, table, classes, whole)
-    splits, fold_notes = make_splits(y, table.groups, options.cv, options.seed)
-    if held is None:
-        _check_inner_folds(task, splits)
-    watch = Watch(show, 1 + (len(splits) if held is None else 0), options.time_limit)
+    splits, fold_notes = make_splits(y, table.groups, options)
+    task = Task(
+        frame=table.features,
+        y=y,
+        groups=table.groups,
+        classes=classes,
+        preparation=Preparation(scale=options.scale, kinds=whole.kinds_),
+        options=options,
+        splits=splits,
+    )
+    # made before any work: the rows of an outer fold may be too few to be divided again
+    inner = [task.folds_within(train) for train, _ in splits] if held is None else []
+    schedule = Schedule(show, 1 + len(inner), options.time_limit)
     with _collected() as problems:
-        learned = _learn(task, watch, "choosing the model")
+        learned = _learn(task, schedule, "choosing the model")
         if options.model == "budget" and options.time_limit is None:
             learned = with_other_budgets(task, learned)
-    oof = Held(table.ids, y, learned.held_out, _fold_numbers(splits, len(y)))
+    oof = Held(table.ids, y, learned.held_out, fold_numbers(splits, len(y)))
     if held is None:
         with _collected() as later:
-            oof, cut_later = _nested(task, splits, watch, table.ids)
+            oof, cut_later = _nested(task, inner, schedule, oof)
         problems += _once(later, len(splits))
-        judged, parts = oof, [rows for _, rows in splits]
-        groups, judged_by = table.groups, _nested_words(task, splits)
+        judged, asked = oof, [rows for _, rows in splits]
+        groups, judged_by = table.groups, _nested_words(options, inner)
     else:
-        judged = Held(held.ids, held.y, learned.scores(held.frame, len(classes)))
-        parts, cut_later = [np.arange(len(held.y))], False
+        judged = Held(held.ids, held.y, learned.scores(held.frame, classes))
+        asked, cut_later = [np.arange(len(held.y))], False
         groups, judged_by = held.groups, f"{len(held.y)} rows of {held.source}"
-    _restore_labels(learned.model, classes)
     wanted = dict.fromkeys([options.scoring, "error"])
     certified = learned.model.certificate_.status is Status.OPTIMAL
     return Fitted(
@@ -176,7 +178,7 @@ def run_fit(
         options=options,
         classes=classes,
         learned=learned,
-        errors=[estimate(each, judged.y, judged.scores, parts, groups) for each in wanted],
+        errors=[estimate(each, judged.y, judged.scores, asked, groups) for each in wanted],
         judged_by=judged_by,
         selection_error=(
             1.0 - float(learned.fold_scores.mean()),
@@ -187,7 +189,7 @@ def run_fit(
         notes=[*table.notes, *whole.notes_, *fold_notes, *([] if held is None else held.notes)],
         problems=problems,
         converged=certified and not learned.cut and not cut_later,
-        seconds=watch.seconds,
+        seconds=schedule.seconds,
     )
 
 
@@ -210,50 +212,28 @@ def codes_of(target: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.array(codes, dtype=np.intp)
 
 
-def _learn(task: Task, watch: Watch, what: str) -> Learned:
-    return _LEARN.get(task.options.model, learn_grid)(task, watch, what)
+def _learn(task: Task, schedule: Schedule, what: str) -> Learned:
+    return _LEARN.get(task.options.model, learn_grid)(task, schedule, what)
 
 
 def _nested(
-    task: Task, splits: list[tuple[np.ndarray, np.ndarray]], watch: Watch, ids: np.ndarray
+    task: Task, inner: list[np.ndarray], schedule: Schedule, oof: Held
 ) -> tuple[Held, bool]:
     """Decision values of every row by a search that knew nothing of it; whether time was short."""
-    n, K = len(task.y), task.n_classes
-    scores, cut = np.full(n if K == 2 else (n, K), np.nan), False
-    for number, (train, test) in enumerate(splits):
-        learned = _learn(task.part(train), watch, f"judging it: part {number + 1} of {len(splits)}")
-        scores[test] = learned.scores(task.frame.iloc[test], K)
+    scores, cut = task.no_scores(), False
+    for number, (folds, (train, test)) in enumerate(zip(inner, task.splits, strict=True)):
+        part, what = task.part(train, folds), f"judging it: part {number + 1} of {len(inner)}"
+        learned = _learn(part, schedule, what)
+        scores[test] = learned.scores(task.frame.iloc[test], task.classes)
         cut = cut or learned.cut
-    return Held(ids, task.y, scores, _fold_numbers(splits, n)), cut
+    return replace(oof, scores=scores), cut
 
 
-def _check_inner_folds(task: Task, splits: list[tuple[np.ndarray, np.ndarray]]) -> None:
-    """Fail before any work where the rows of some outer fold cannot be divided again."""
-    task.folds()
-    for train, _ in splits:
-        task.part(train).folds()
-
-
-def _fold_numbers(splits: list[tuple[np.ndarray, np.ndarray]], n: int) -> np.ndarray:
-    numbers = np.zeros(n, dtype=np.intp)
-    for number, (_, test) in enumerate(splits):
-        numbers[test] = number + 1
-    return numbers
-
-
-def _nested_words(task: Task, splits: list[tuple[np.ndarray, np.ndarray]]) -> str:
-    if task.options.cv == "loo":
-        return f"nested cross-validation, each of {len(splits)} left out in turn"
-    inner = min(len(task.part(train).folds().splits) for train, _ in splits)
-    return f"nested cross-validation, {inner} folds within {len(splits)} folds"
-
-
-def _restore_labels(model: Any, classes: np.ndarray) -> None:
-    """Give a model that was fitted to places the labels that they stand for."""
-    model.classes_ = classes
-    for path in getattr(model, "paths_", []):
-        if hasattr(path, "classes_"):
-            path.classes_ = classes
+def _nested_words(options: FitOptions, inner: list[np.ndarray]) -> str:
+    if options.cv == "loo":
+        return f"nested cross-validation, each of {len(inner)} left out in turn"
+    fewest = min(folds.max() for folds in inner)
+    return f"nested cross-validation, {fewest} folds within {len(inner)} folds"
 
 
 def _once(problems: list[str], searches: int) -> list[str]:

@@ -15,10 +15,9 @@ from sklearn.model_selection import (
     StratifiedKFold,
 )
 
-from anynorm.app.job.options import OptionError
+from anynorm.app.job.options import FitOptions, OptionError
 from anynorm.design import Matrix
-
-Split = tuple[np.ndarray, np.ndarray]
+from anynorm.estimators._cross_validation import Split
 
 
 class PreparedFolds:
@@ -56,7 +55,7 @@ class PreparedFolds:
 
 
 def make_splits(
-    y: np.ndarray, groups: np.ndarray | None, cv: int | str, seed: int
+    y: np.ndarray, groups: np.ndarray | None, options: FitOptions
 ) -> tuple[list[Split], list[str]]:
     """Return folds that keep classes spread and groups together, and notes on them.
 
@@ -66,11 +65,10 @@ def make_splits(
         The rows' classes.
     groups : ndarray of shape (n,) or None
         Rows of one group are never on both sides.
-    cv : int or "loo"
-        The number of folds, or one row (one group) at a time.
-    seed : int
-        Seeds the shuffling.
+    options : FitOptions
+        Its `cv`, `seed` and `scoring`.
     """
+    cv, seed = options.cv, options.seed
     notes: list[str] = []
     if cv == "loo":
         one_out = LeaveOneOut() if groups is None else LeaveOneGroupOut()
@@ -88,7 +86,26 @@ def make_splits(
             f"--cv {cv} leaves a fold with one class to learn from: too few rows {where}. Use "
             "fewer folds, give more rows, or judge the model with --test FILE."
         )
+    if options.scoring == "auc" and any(len(np.unique(y[test])) < 2 for _, test in splits):
+        raise OptionError(
+            f"--scoring auc with --cv {cv} leaves a fold that holds out one class alone, for which "
+            "there is no ROC curve. Use fewer folds, or --scoring balanced."
+        )
     return splits, notes
+
+
+def fold_numbers(splits: list[Split], n: int) -> np.ndarray:
+    """For each of n rows the number, from 1, of the fold that holds it out; each is in one."""
+    numbers = np.zeros(n, dtype=np.intp)
+    for number, (_, test) in enumerate(splits):
+        numbers[test] = number + 1
+    return numbers
+
+
+def numbered_splits(numbers: np.ndarray) -> list[Split]:
+    """The folds of which these are the numbers; far smaller to keep where one row is left out."""
+    folds = range(1, int(numbers.max()) + 1)
+    return [(np.flatnonzero(numbers != k), np.flatnonzero(numbers == k)) for k in folds]
 
 
 def _possible_folds(y: np.ndarray, groups: np.ndarray | None, cv: int, notes: list[str]) -> int:

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from anynorm.app.job.folds import PreparedFolds
 from anynorm.app.job.learning import Learned, Task, pipeline_of
 from anynorm.app.job.measures import all_classes, predicted, score
-from anynorm.app.job.watching import Watch
+from anynorm.app.job.schedule import Schedule
 from anynorm.design import Matrix
 from anynorm.estimators._cross_validation import standard_error
 from anynorm.estimators._fitting import Report, deadline, run_all
@@ -59,22 +58,20 @@ class GridDetail:
     reference: tuple[str, float, float] | None = None
 
 
-def learn_grid(task: Task, watch: Watch, what: str) -> Learned:
+def learn_grid(task: Task, schedule: Schedule, what: str) -> Learned:
     """Choose from a grid by cross-validation; parameters as in `learn_path`."""
-    folds = task.folds()
     preparation, X = task.prepared()
     candidates = candidates_of(task)
-    watch.begin(what, len(folds.splits) * len(candidates) + 1)
-    trial = _Trial(task, folds, candidates, watch, deadline(watch.share_of_time()))
+    schedule.begin(what, len(task.splits) * len(candidates) + 1)
+    trial = _Trial(task, candidates, schedule, deadline(schedule.share_of_time()))
     trial.run()
     chosen = choose(task.options.rule, trial.scores, trial.sizes)
-    model = fitted(task, candidates[chosen], X, task.y, trial.time_for(1))
-    watch.step(model.certificate_.gap)
+    model = fitted(task, candidates[chosen], X, task.labels, trial.time_for(1))
+    schedule.step(model.certificate_.gap)
     return Learned(
         pipeline=pipeline_of(preparation, model),
         fold_scores=trial.scores[chosen],
         held_out=trial.held_out[chosen],
-        splits=folds.splits,
         choice={name: value for name, value in model.get_params().items() if name in _CHOSEN},
         selection_frequency=None,
         detail=GridDetail(candidates, trial.scores, trial.accuracies, trial.sizes, chosen),
@@ -122,13 +119,13 @@ def with_other_budgets(task: Task, learned: Learned) -> Learned:
     if task.options.budget is not None:
         budgets = _budgets_around(choice["budget"], len(task.y))
         candidates = [choice | {"budget": budget} for budget in budgets]
-        trial = _Trial(task, task.folds(), candidates, Watch(None, 1), None)
+        trial = _Trial(task, candidates, Schedule(None, 1), None)
         trial.run()
         place = budgets.index(choice["budget"])
         detail = GridDetail(candidates, trial.scores, trial.accuracies, trial.sizes, place)
     plain = replace(task, options=replace(task.options, model="kernel", budget=None))
     without = {name: value for name, value in choice.items() if name != "budget"}
-    trial = _Trial(plain, plain.folds(), [without], Watch(None, 1), None)
+    trial = _Trial(plain, [without], Schedule(None, 1), None)
     trial.run()
     reference = ("SVC without a budget", float(trial.sizes.mean()), float(trial.accuracies.mean()))
     return replace(learned, detail=replace(detail, reference=reference))
@@ -163,40 +160,37 @@ class _Trial:
     """The scores of all candidates in all folds."""
 
     def __init__(
-        self, task: Task, folds: PreparedFolds, candidates: list[Candidate], watch: Watch,
-        end: float | None,
-    ) -> None:  # fmt: skip
-        self.task, self.folds, self.candidates = task, folds, candidates
-        self.watch, self.end, self.cut = watch, end, False
-        shape = (len(candidates), len(folds.splits))
+        self, task: Task, candidates: list[Candidate], schedule: Schedule, end: float | None
+    ) -> None:
+        self.task, self.folds, self.candidates = task, task.folds(), candidates
+        self.schedule, self.end, self.cut = schedule, end, False
+        shape = (len(candidates), len(task.splits))
         self.scores, self.accuracies, self.sizes = (np.empty(shape) for _ in range(3))
         self.left = shape[0] * shape[1] + 1
-        K = task.n_classes
-        rows = (len(task.y),) if K == 2 else (len(task.y), K)
-        self.held_out = np.full((len(candidates), *rows), np.nan)
+        self.held_out = task.no_scores(len(candidates))
 
     def run(self) -> None:
         """Fit every candidate in every fold."""
-        run_all(len(self.folds.splits), self._fold, n_jobs=self.task.options.jobs, report=None)
+        run_all(len(self.task.splits), self._fold, n_jobs=self.task.options.jobs, report=None)
 
     def time_for(self, fits: int) -> float | None:
         """The seconds for one of so many fits that are still to be done."""
         return None if self.end is None else max(1e-3, (self.end - time.monotonic()) / fits)
 
     def _fold(self, fold: int, _: Report | None) -> None:
-        train, test = self.folds.splits[fold]
-        X, y = self.folds.train(fold), self.task.y
+        train, test = self.task.splits[fold]
+        X, y, labels = self.folds.train(fold), self.task.y, self.task.labels[train]
         held_out = self.folds.test(fold)
         for c, candidate in enumerate(self.candidates):
-            model = fitted(self.task, candidate, X, y[train], self.time_for(self.left))
-            scores = all_classes(model, held_out, self.task.n_classes)
+            model = fitted(self.task, candidate, X, labels, self.time_for(self.left))
+            scores = all_classes(model, held_out, self.task.classes)
             self.held_out[c, test] = scores
             self.scores[c, fold] = score(self.task.options.scoring, y[test], scores)
             self.accuracies[c, fold] = np.mean(predicted(scores) == y[test])
             self.sizes[c, fold] = size_of(model)
             self.cut |= model.certificate_.status is Status.TIME_LIMIT
             self.left -= 1
-            self.watch.step(model.certificate_.gap)
+            self.schedule.step(model.certificate_.gap)
 
 
 def size_of(model: Any) -> int:

@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from anynorm.app.job.fit import codes_of, ordered_classes
+from anynorm.app.job.fit import ordered_classes
 from anynorm.app.job.options import OptionError
 from anynorm.app.tables import Preparation, Table, TableError
+from anynorm.estimators._ordered_labels import OrderedLabels
 from anynorm.estimators.paths.solution_path import SolutionPath
 from anynorm.estimators.sparse_path import sparse_svm_path
 
@@ -92,6 +93,5 @@ def follow(table: Table, *, scale: str = "standard", **limits: Any) -> Followed:
     X = preparation.fit(table.features).transform(table.features)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # `converged` says so
-        path = sparse_svm_path(X, codes_of(table.target, classes), **limits)
-    path.classes_ = classes
+        path = sparse_svm_path(X, OrderedLabels(table.target, classes), **limits)
     return Followed(path, np.asarray(preparation.get_feature_names_out()))

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from anynorm.app.job.folds import PreparedFolds, make_splits
+from anynorm.app.job.folds import PreparedFolds, fold_numbers, make_splits, numbered_splits
 from anynorm.app.job.measures import all_classes
-from anynorm.app.job.options import FitOptions, OptionError
+from anynorm.app.job.options import FitOptions
 from anynorm.design import Matrix
+from anynorm.estimators._cross_validation import Split
+from anynorm.estimators._ordered_labels import OrderedLabels
 
 
 @dataclass(frozen=True)
@@ -24,39 +26,51 @@ class Task:
     frame : DataFrame or SparseFrame
         The features as they were read.
     y : ndarray of shape (n,)
-        The classes, as places among `n_classes`.
+        The rows' classes, as places among `classes`.
     groups : ndarray of shape (n,) or None
         The rows' groups.
-    n_classes : int
-        The number of classes of the whole table; some may be missing in a part of its rows.
+    classes : ndarray of shape (K,)
+        The labels of the whole table; some may be missing in a part of its rows.
     preparation : transformer
         Not fitted; a copy is fitted to the rows, and others in every fold.
     options : FitOptions
         What to fit and how to choose.
+    splits : list of (ndarray, ndarray)
+        The folds in which candidates are compared.
     """
 
     frame: Any
     y: np.ndarray
     groups: np.ndarray | None
-    n_classes: int
+    classes: np.ndarray
     preparation: Any
     options: FitOptions
+    splits: list[Split]
 
-    def part(self, rows: np.ndarray) -> Task:
-        """The same task for some of the rows."""
+    def folds_within(self, rows: np.ndarray) -> np.ndarray:
+        """The folds for some of the rows alone, as `fold_numbers` has them."""
         groups = None if self.groups is None else self.groups[rows]
-        return replace(self, frame=self.frame.iloc[rows], y=self.y[rows], groups=groups)
+        return fold_numbers(make_splits(self.y[rows], groups, self.options)[0], len(rows))
+
+    def part(self, rows: np.ndarray, folds: np.ndarray) -> Task:
+        """The same task for some of the rows, with the folds that `folds_within` gave."""
+        groups = None if self.groups is None else self.groups[rows]
+        frame, splits = self.frame.iloc[rows], numbered_splits(folds)
+        return replace(self, frame=frame, y=self.y[rows], groups=groups, splits=splits)
+
+    @property
+    def labels(self) -> OrderedLabels:
+        """The rows' labels, for a model that is to have the classes in their order."""
+        return OrderedLabels(self.classes[self.y], self.classes)
 
     def folds(self) -> PreparedFolds:
-        """The folds in which candidates are compared."""
-        options = self.options
-        splits, _ = make_splits(self.y, self.groups, options.cv, options.seed)
-        if options.scoring == "auc" and any(len(np.unique(self.y[rows])) < 2 for _, rows in splits):
-            raise OptionError(
-                f"--scoring auc with --cv {options.cv} leaves a fold that holds out one class "
-                "alone, for which there is no ROC curve. Use fewer folds, or --scoring balanced."
-            )
-        return PreparedFolds(self.frame, splits, self.preparation)
+        """The rows of the folds, each prepared by itself."""
+        return PreparedFolds(self.frame, self.splits, self.preparation)
+
+    def no_scores(self, *shape: int) -> np.ndarray:
+        """Room for decision values of all rows."""
+        width = () if len(self.classes) == 2 else (len(self.classes),)
+        return np.full((*shape, len(self.y), *width), np.nan)
 
     def prepared(self) -> tuple[Any, Matrix]:
         """The preparation, fitted to all rows, and their matrix."""
@@ -71,14 +85,12 @@ class Learned:
     Attributes
     ----------
     pipeline : Pipeline
-        The preparation and the model, fitted; the model's classes are places.
+        The preparation and the model, fitted.
     fold_scores : ndarray of shape (folds,)
         The scores of the choice on the rows that the folds held out: they chose it, so their
         mean is too good.
     held_out : ndarray of shape (n,) or (n, K)
         The decision values of the choice by the folds that held the rows out.
-    splits : list of (ndarray, ndarray)
-        The folds.
     choice : dict
         What was chosen, by name.
     selection_frequency : ndarray of shape (p,) or None
@@ -92,7 +104,6 @@ class Learned:
     pipeline: Pipeline
     fold_scores: np.ndarray
     held_out: np.ndarray
-    splits: list[tuple[np.ndarray, np.ndarray]]
     choice: dict[str, Any]
     selection_frequency: np.ndarray | None
     detail: Any
@@ -108,9 +119,9 @@ class Learned:
         """The fitted estimator."""
         return self.pipeline[-1]
 
-    def scores(self, frame: Any, n_classes: int) -> np.ndarray:
+    def scores(self, frame: Any, classes: np.ndarray) -> np.ndarray:
         """Decision values of other rows."""
-        return all_classes(self.model, self.preparation.transform(frame), n_classes)
+        return all_classes(self.model, self.preparation.transform(frame), classes)
 
 
 def pipeline_of(preparation: Any, model: Any) -> Pipeline:

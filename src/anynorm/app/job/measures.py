@@ -7,14 +7,20 @@ variance; rows of one group are not independent, so theirs are summed first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 
+from anynorm.estimators._ordered_labels import places_of
+
 MEASURES = {"error": "error", "balanced": "balanced error", "auc": "1 - AUC"}
 """What is reported for each way of scoring."""
+
+SCORERS = {"error": None, "balanced": "balanced_accuracy", "auc": "roc_auc"}
+"""What scikit-learn calls them: a saved model says with these names how it was chosen."""
 
 _NORMAL = 1.959963984540054  # the 97.5 % point of the normal distribution
 
@@ -93,29 +99,26 @@ def score(scoring: str, y: np.ndarray, scores: np.ndarray) -> float:
     return 1.0 - _MEASURED[scoring](y, scores, [np.arange(len(y))])[0]
 
 
-class Scorer:
-    """A scorer for searches, as scikit-learn calls them: ``scorer(estimator, X, y)``."""
+def scorer(scoring: str, classes: np.ndarray) -> Callable[[Any, Any, np.ndarray], float] | None:
+    """A scorer for searches, as scikit-learn calls them; None for the error, which they know."""
+    if scoring == "error":
+        return None
 
-    def __init__(self, scoring: str, n_classes: int) -> None:
-        self.scoring, self.n_classes = scoring, n_classes
+    def one_minus_measure(estimator: Any, X: Any, y: np.ndarray) -> float:
+        return score(scoring, places_of(y, classes), all_classes(estimator, X, classes))
 
-    def __call__(self, estimator: Any, X: Any, y: np.ndarray) -> float:
-        """One minus the measure for the rows of X."""
-        return score(self.scoring, y, all_classes(estimator, X, self.n_classes))
+    return one_minus_measure
 
 
-def all_classes(estimator: Any, X: Any, n_classes: int) -> np.ndarray:
-    """Decision values with a column per class, -inf for those a model has not seen; 1-D for two.
-
-    The estimator's classes are places among the `n_classes`.
-    """
+def all_classes(estimator: Any, X: Any, classes: np.ndarray) -> np.ndarray:
+    """Decision values with a column per class, -inf for those a model has not seen; 1-D for two."""
     found = estimator.decision_function(X)
-    if n_classes == 2:
+    if len(classes) == 2:
         return found
-    scores = np.full((X.shape[0], n_classes), -np.inf)
+    scores = np.full((X.shape[0], len(classes)), -np.inf)
     if found.ndim == 1:
         found = np.column_stack([-found, found])
-    scores[:, np.asarray(estimator.classes_, dtype=np.intp)] = found
+    scores[:, places_of(estimator.classes_, classes)] = found
     return scores
 
 

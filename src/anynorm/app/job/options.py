@@ -1,9 +1,9 @@
-"""What a fit is asked to do, checked before any work; the messages name the command's options."""
+"""What a fit is asked to do, checked when it is said; the messages name the command's options."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 RULES = {
@@ -27,7 +27,7 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What to fit and how to choose.
+    """What to fit and how to choose, in one spelling; an `OptionError` where one cannot be used.
 
     Attributes
     ----------
@@ -67,8 +67,8 @@ class FitOptions:
     jobs: int = 1
     time_limit: float | None = None
 
-    def checked(self) -> FitOptions:
-        """These options in one spelling; an `OptionError` where one cannot be used."""
+    def __post_init__(self) -> None:
+        """Check everything."""
         model = self.model.replace("_", "-")
         _one_of("--model", model, tuple(RULES))
         rule = self.rule.replace("-", "_")
@@ -86,9 +86,9 @@ class FitOptions:
             _require(usable, "--time-limit", "must be a number of seconds above 0")
         _require(self.jobs != 0, "--jobs", "must be a number of threads; -1 takes all cores")
         _require(0 <= self.seed < 2**32, "--seed", "must be from 0 to 4294967295")
-        return replace(
-            self, model=model, rule=rule, cv=_folds(self.cv), budget=_budget(self.budget, model)
-        )
+        cv, budget = _folds(self.cv), _budget(self.budget, model)
+        # frozen for others: this is the one spelling of what was given
+        vars(self).update(model=model, rule=rule, cv=cv, budget=budget)
 
 
 def _folds(cv: Any) -> int | str:

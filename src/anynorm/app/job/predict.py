@@ -82,9 +82,9 @@ def run_predict(
     >>> from sklearn.pipeline import make_pipeline
     >>> from anynorm import LinearSVC, save_model
     >>> from anynorm.app.job.predict import run_predict
-    >>> from anynorm.app.tables import Preparation
+    >>> from anynorm import tables
     >>> frame = pd.DataFrame({"dose": [1.0, 2.0, 8.0, 9.0], "ill": ["no", "no", "yes", "yes"]})
-    >>> model = make_pipeline(Preparation(), LinearSVC()).fit(frame[["dose"]], frame["ill"])
+    >>> model = make_pipeline(tables.Preparation(), LinearSVC()).fit(frame[["dose"]], frame["ill"])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_model(model, pathlib.Path(folder, "m.anynorm"), metadata={"target": "ill"})
     ...     frame.to_csv(pathlib.Path(folder, "new.csv"), index=False)

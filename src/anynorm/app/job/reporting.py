@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from anynorm.app.job.grid_learning import GridDetail
 from anynorm.app.job.measures import MEASURES
 from anynorm.app.job.path_learning import PathDetail
 from anynorm.app.job.results import n_chosen, versions
-from anynorm.app.report.content import (
+from anynorm.app.report import (
     BudgetReport,
     ClassView,
     Evaluation,
@@ -30,7 +31,7 @@ _MOST_ENTRIES = 20_000_000  # held-out decision values of one class along the pa
 def content_of(fitted: Fitted) -> Report:
     """Return what the report of this model shows."""
     learned, source = fitted.learned, pathlib.Path(fitted.table.source).name
-    shared: dict[str, Any] = {
+    shared = {
         "title": f"{fitted.table.target_name or 'target'} from {source}",
         "facts": facts(fitted),
         "notes": [*fitted.notes, *fitted.problems],
@@ -40,16 +41,7 @@ def content_of(fitted: Fitted) -> Report:
         "selection_frequency": learned.selection_frequency,
         "measure": MEASURES[fitted.options.scoring],
     }
-    if isinstance(learned.detail, PathDetail):
-        names = [str(name) for name in fitted.table.ids]
-        return PathReport(classes=_views(fitted), sample_names=names, **shared)
-    shared["class_names"] = [str(label) for label in fitted.classes]
-    shared["evaluation"] = _evaluation(fitted)
-    if fitted.options.model == "reweighted":
-        return _walk_report(fitted, shared)
-    if fitted.options.model == "budget":
-        return _budget_report(fitted, shared)
-    return GenericReport(coefs=getattr(learned.model, "coef_", None), **shared)
+    return _REPORTS.get(fitted.options.model, _generic_report)(fitted, shared)
 
 
 def facts(fitted: Fitted) -> dict[str, str]:
@@ -83,6 +75,11 @@ def facts(fitted: Fitted) -> dict[str, str]:
 
 def _number(value: Any) -> str:
     return ", ".join(f"{each:.4g}" for each in np.atleast_1d(value))
+
+
+def _path_report(fitted: Fitted, shared: dict[str, Any]) -> PathReport:
+    names = [str(name) for name in fitted.table.ids]
+    return PathReport(classes=_views(fitted), sample_names=names, **shared)
 
 
 def _views(fitted: Fitted) -> list[ClassView]:
@@ -124,10 +121,11 @@ def _thinned(places: np.ndarray, most: int) -> np.ndarray:
     return places[np.unique(np.linspace(0, len(places) - 1, max(2, most)).round().astype(np.intp))]
 
 
-def _evaluation(fitted: Fitted) -> Evaluation:
-    learned = fitted.learned
-    return Evaluation(
-        class_names=[str(label) for label in fitted.classes],
+def _held_out(fitted: Fitted) -> dict[str, Any]:
+    """What reports without a path show of the rows."""
+    learned, names = fitted.learned, [str(label) for label in fitted.classes]
+    evaluation = Evaluation(
+        class_names=names,
         codes=fitted.oof.y,
         scores=fitted.oof.scores,
         # the final model has seen all classes, and has their labels
@@ -136,13 +134,20 @@ def _evaluation(fitted: Fitted) -> Evaluation:
         ),
         sample_names=[str(name) for name in fitted.table.ids],
     )
+    return {"class_names": names, "evaluation": evaluation}
+
+
+def _generic_report(fitted: Fitted, shared: dict[str, Any]) -> GenericReport:
+    coefs = getattr(fitted.learned.model, "coef_", None)
+    return GenericReport(coefs=coefs, **_held_out(fitted), **shared)
 
 
 def _walk_report(fitted: Fitted, shared: dict[str, Any]) -> WalkReport:
     model = fitted.learned.model
     rounds, table = len(model.history_), model.cv_results_
     at_C = np.flatnonzero(table["param_C"] == model.C_)[:rounds]
-    folds = [table[f"split{fold}_test_score"][at_C] for fold in range(len(fitted.learned.splits))]
+    n_folds = len(fitted.learned.fold_scores)
+    folds = [table[f"split{fold}_test_score"][at_C] for fold in range(n_folds)]
     scores = np.column_stack(folds)
     return WalkReport(
         objectives=[record.objective for record in model.history_],
@@ -151,6 +156,7 @@ def _walk_report(fitted: Fitted, shared: dict[str, Any]) -> WalkReport:
         cv_error=1.0 - scores.mean(axis=1),
         cv_error_se=[standard_error(row) for row in scores],
         chosen_round=model.n_rounds_,
+        **_held_out(fitted),
         **shared,
     )
 
@@ -173,5 +179,14 @@ def _budget_report(fitted: Fitted, shared: dict[str, Any]) -> BudgetReport:
         reference=detail.reference,
         support_names=[str(fitted.table.ids[row]) for row in model.support_],
         support_weights=model.dual_coef_,
+        **_held_out(fitted),
         **shared,
     )
+
+
+_REPORTS: dict[str, Callable[[Fitted, dict[str, Any]], Report]] = {
+    "sparse": _path_report,
+    "reweighted": _walk_report,
+    "budget": _budget_report,
+}
+"""The models with a kind of report of their own."""

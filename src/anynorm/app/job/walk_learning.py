@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from anynorm.app.job.folds import PreparedFolds
 from anynorm.app.job.learning import Learned, Task, pipeline_of
-from anynorm.app.job.measures import Scorer, all_classes
-from anynorm.app.job.watching import Watch
-from anynorm.design import Matrix
+from anynorm.app.job.measures import SCORERS, all_classes, scorer
+from anynorm.app.job.schedule import Schedule
 from anynorm.estimators._fitting import deadline
 from anynorm.estimators.checks.labels import validate
 from anynorm.estimators.reweighted_svc_cv import ReweightedSVCCV, fit_table, grid_of
@@ -17,62 +15,45 @@ from anynorm.problem.solution import Status
 _GRID = np.logspace(-3, 2, 6)
 
 
-def learn_walk(task: Task, watch: Watch, what: str) -> Learned:
+def learn_walk(task: Task, schedule: Schedule, what: str) -> Learned:
     """Choose C and the number of rounds by cross-validation; parameters as in `learn_path`."""
-    options, folds = task.options, task.folds()
+    options, folds, labels = task.options, task.folds(), task.labels
     preparation, X = task.prepared()
+    schedule.begin(what, len(task.splits) * (len(_GRID) + 1) + 1)
     model = ReweightedSVCCV(
         Cs=_GRID,
         max_rounds=6,
-        cv=len(folds.splits),
-        scoring=None if options.scoring == "error" else Scorer(options.scoring, task.n_classes),
+        cv=len(task.splits),
+        scoring=SCORERS[options.scoring],
         rule=options.rule,
         n_jobs=options.jobs,
         random_state=options.seed,
     )
-    data = validate(model._model(grid_of(_GRID)[-1], 1), X, task.y, None)
-    watch.begin(what, 2 * len(folds.splits) + 1)
-    end = deadline(watch.share_of_time())
-    fit_table(model, data, task.y, None, _Watched(folds, watch), end, watch.report)
-    watch.step(model.certificate_.gap)
-    stages = []
-    for fold, (train, _) in enumerate(folds.splits):
-        stage = model._model(model.C_, model.n_rounds_)
-        stages.append(stage.fit(folds.train(fold), task.y[train]))
-        watch.step(stage.certificate_.gap)
-    n_classes = task.n_classes
-    held_out = np.full(len(task.y) if n_classes == 2 else (len(task.y), n_classes), np.nan)
-    for fold, (stage, (_, test)) in enumerate(zip(stages, folds.splits, strict=True)):
-        held_out[test] = all_classes(stage, folds.test(fold), n_classes)
-    used = [stage.coef_.any(axis=0) for stage in stages]
-    table, k = model.cv_results_, model.best_index_
-    model.scoring = None
+    fit_table(
+        model,
+        validate(model._model(grid_of(_GRID)[-1], 1), X, labels, None),
+        labels,
+        None,
+        folds,
+        scorer(options.scoring, task.classes),
+        deadline(schedule.share_of_time()),
+        schedule.report,
+        schedule.step,
+    )
+    schedule.step(model.certificate_.gap)
+    held_out, used = task.no_scores(), []
+    for fold, (train, test) in enumerate(task.splits):
+        stage = model._model(model.C_, model.n_rounds_).fit(folds.train(fold), labels[train])
+        held_out[test] = all_classes(stage, folds.test(fold), task.classes)
+        used.append(stage.coef_.any(axis=0))
+        schedule.step(stage.certificate_.gap)
+    table = [model.cv_results_[f"split{fold}_test_score"] for fold in range(len(task.splits))]
     return Learned(
         pipeline=pipeline_of(preparation, model),
-        fold_scores=np.array([table[f"split{f}_test_score"][k] for f in range(len(folds.splits))]),
+        fold_scores=np.array([scores[model.best_index_] for scores in table]),
         held_out=held_out,
-        splits=folds.splits,
         choice={"C": model.C_, "rounds": model.n_rounds_},
         selection_frequency=np.mean(used, axis=0),
         detail=None,
         cut=model.certificate_.status is Status.TIME_LIMIT,
     )
-
-
-class _Watched:
-    """Folds whose rows are counted when they are first asked for."""
-
-    def __init__(self, folds: PreparedFolds, watch: Watch) -> None:
-        self.splits, self._folds, self._watch = folds.splits, folds, watch
-        self._seen: set[int] = set()
-
-    def train(self, fold: int) -> Matrix:
-        """The rows to learn from."""
-        return self._folds.train(fold)
-
-    def test(self, fold: int) -> Matrix:
-        """The rows that are held out."""
-        if fold not in self._seen:
-            self._seen.add(fold)
-            self._watch.step(None)
-        return self._folds.test(fold)

@@ -6,11 +6,17 @@ shapes and indices; these checks make sure that it can.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from anynorm.estimators._kernel_model import KernelClassifier
+from anynorm.estimators._linear_model import LinearClassifier
+from anynorm.estimators.constrained_lasso import ConstrainedLasso
+from anynorm.estimators.dictionaries import KernelDictionary, PolynomialDictionary
+from anynorm.estimators.reweighted_any import Reweighted
 from anynorm.problem.path_record import PathRecord
 
 State = dict[str, Any]
@@ -38,6 +44,17 @@ def is_matrix(value: Any, shape: tuple[int | None, ...]) -> bool:
         wanted in (None, length) for wanted, length in zip(shape, value.shape, strict=True)
     )
     return same and value.dtype.kind in "fiu"
+
+
+def check_of(cls: type) -> Callable[[State], None]:
+    """The check of an estimator's family: of the first of its base classes that has one.
+
+    An estimator without a family is refused, because nobody would know what its arrays must be.
+    """
+    for base in cls.__mro__:
+        if base in _FAMILIES:
+            return _FAMILIES[base]
+    raise TypeError(f"{cls.__name__} has no family whose fitted state can be checked")
 
 
 def check_linear_classifier(state: State) -> None:
@@ -109,6 +126,10 @@ def check_dictionary(state: State) -> None:
         require(is_matrix(state.get("component_indices_"), (count,)), "component_indices_")
 
 
+def check_nothing(state: State) -> None:
+    """No check: the class reads no array that it has fitted."""
+
+
 def check_duals(state: State) -> None:
     """Check the dual variables that a warm start begins with."""
     duals = state.get("_duals")
@@ -159,3 +180,14 @@ def _check_classes(state: State) -> int:
     n = len(classes)  # type: ignore[arg-type]
     require(n >= 1, "classes_")
     return 1 if n <= 2 else n
+
+
+_FAMILIES: dict[type, Callable[[State], None]] = {
+    LinearClassifier: check_linear_classifier,
+    KernelClassifier: check_kernel_classifier,
+    KernelDictionary: check_dictionary,
+    PolynomialDictionary: check_nothing,
+    ConstrainedLasso: check_lasso,
+    Reweighted: check_reweighted,
+}
+"""How the fitted state of a class, and of those that derive from it, is checked."""

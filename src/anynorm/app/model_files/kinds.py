@@ -1,8 +1,10 @@
 """The classes that a model file may hold, and how their objects are taken apart and put together.
 
-The name in a file is only ever looked up in the table below; nothing else is imported.  Estimators
-are put together without their constructors: parameters and fitted attributes are set, by the
-names that the class has.  Values are data, so no attribute can be a function.
+The name in a file is only ever looked up in the table below; nothing else is imported.  The public
+estimators of anynorm are in it by themselves: a class says which private attributes belong to its
+fitted state (``_kept``, ``_kernel_of_rows``), and its family in `fitted` how that is checked.
+Estimators are put together without their constructors: parameters and fitted attributes are set,
+by the names that the class has.  Values are data, so no attribute can be a function.
 """
 
 from __future__ import annotations
@@ -11,11 +13,12 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from anynorm import norms
 from anynorm.app.model_files import fitted
 from anynorm.app.model_files.container import ModelFileError
 
@@ -286,24 +289,31 @@ def _unpack_path(state: State) -> Any:
     return SolutionPath.from_record(record, **state)
 
 
+def public_estimators() -> dict[str, type]:
+    """The estimators that ``import anynorm`` offers, by name."""
+    from sklearn.base import BaseEstimator
+
+    import anynorm
+
+    classes = {name: getattr(anynorm, name) for name in anynorm.__all__ if name[0].isupper()}
+    return {name: cls for name, cls in classes.items() if issubclass(cls, BaseEstimator)}
+
+
 def _ours() -> Iterable[Kind]:
-    linear = partial(_estimator, private=("_duals",), check=fitted.check_linear_classifier)
-    for name in ("LinearSVC", "ReweightedSVC", "ReweightedSVCCV", "SparseSVC", "SparseSVCCV"):
-        yield linear(f"anynorm.{name}")
-    for name in ("SVC", "BudgetSVC", "LeastNormSVC", "LeastSquaresSVC"):
-        check = fitted.check_kernel_classifier
-        yield _with_kernel(f"anynorm.{name}", "_sums", ("_duals",), check)
-    yield _with_kernel("anynorm.KernelDictionary", "_gram", (), fitted.check_dictionary)
-    yield _estimator("anynorm.PolynomialDictionary")
-    yield _estimator("anynorm.ConstrainedLasso", check=fitted.check_lasso)
-    yield _estimator("anynorm.Reweighted", check=fitted.check_reweighted)
+    for last, cls in public_estimators().items():
+        name, check = f"anynorm.{last}", fitted.check_of(cls)
+        private, kernel = getattr(cls, "_kept", ()), getattr(cls, "_kernel_of_rows", None)
+        if kernel is None:
+            yield _estimator(name, private, check=check)
+        else:
+            yield _with_kernel(name, kernel, private, check)
     yield _estimator("anynorm.tables.Preparation")
     yield Kind("anynorm.SolutionPath", _pack_path, _unpack_path)
     yield Kind("anynorm.certificate.Certificate", _pack_certificate, _unpack_certificate)
     yield _record("anynorm.path_record.PathRecord")
     yield _record("anynorm.estimators.reweighted_svc.WalkRecord")
     yield _record("anynorm.estimators.reweighted_any.BlackBoxRound")
-    for name in ("L1", "L2", "LInf", "Lp", "SquaredL2", "TopK", "TopK2", "K12", "Mahalanobis"):
+    for name in sorted({*norms.__all__} - {"Norm", "get_norm"}):
         yield _constructed(f"anynorm.norms.{name}")
 
 

@@ -13,6 +13,9 @@ from sklearn.base import is_classifier
 import anynorm
 from anynorm.app.onnx.graph import Graph
 from anynorm.estimators._kernel_model import KernelClassifier
+from anynorm.estimators._linear_model import LinearClassifier
+from anynorm.estimators.constrained_lasso import ConstrainedLasso
+from anynorm.estimators.reweighted_any import Reweighted
 from anynorm.kernels.sums import squared_lengths
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -206,11 +209,10 @@ def _linear_parts(model: Any) -> Pair | None:
             return None
         coefs, intercepts = zip(*parts, strict=True)
         return np.vstack(coefs), np.concatenate(intercepts)
-    if type(model).__module__.split(".")[0] != "anynorm" or not hasattr(model, "coef_"):
+    if not isinstance(model, LinearClassifier | ConstrainedLasso | Reweighted):
         return None
-    coef = model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_
     intercept = np.asarray(model.intercept_, dtype=np.float64).ravel()
-    return np.atleast_2d(np.asarray(coef, dtype=np.float64)), intercept
+    return np.atleast_2d(_dense(model.coef_)), intercept
 
 
 def _weighted(graph: Graph, rows: str, weights: np.ndarray, intercepts: np.ndarray) -> str:

@@ -18,13 +18,12 @@ from functools import cache
 from importlib.resources import files
 
 from anynorm.app.atomic import atomic_file
-from anynorm.app.report.content import ClassView, PathReport, Report
-from anynorm.app.report.packing import packed
+from anynorm.app.report.content import Report
+from anynorm.app.report.path_report import ClassView, PathReport
 from anynorm.estimators.paths.solution_path import SolutionPath
 
-_SCRIPTS = (
-    "core.js", "model.js", "charts.js", "table.js", "evaluation.js", "explorer.js", "pages.js",
-)  # fmt: skip
+_BEFORE = ("core.js", "charts.js", "table.js", "evaluation.js")
+_AFTER = ("page.js",)
 
 
 def html(content: Report) -> str:
@@ -32,8 +31,8 @@ def html(content: Report) -> str:
 
     Parameters
     ----------
-    content : PathReport, WalkReport, BudgetReport or GenericReport
-        What to show.
+    content : Report
+        What to show: a `PathReport`, `WalkReport`, `BudgetReport` or `GenericReport`.
 
     Returns
     -------
@@ -42,10 +41,10 @@ def html(content: Report) -> str:
 
     Examples
     --------
-    >>> from anynorm import sparse_svm_path
-    >>> from anynorm.app.report import ClassView, PathReport, html
+    >>> from anynorm import report, sparse_svm_path
     >>> path = sparse_svm_path([[-1.0], [1.0]], [0, 1])
-    >>> page = html(PathReport(title="A <b>bold</b> title", classes=[ClassView("1", path)]))
+    >>> view = report.ClassView("1", path)
+    >>> page = report.html(report.PathReport(title="A <b>bold</b> title", classes=[view]))
     >>> "<title>A &lt;b&gt;bold&lt;/b&gt; title</title>" in page
     True
     """
@@ -57,21 +56,20 @@ def write_report(content: Report, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    content : PathReport, WalkReport, BudgetReport or GenericReport
-        What to show.
+    content : Report
+        What to show: a `PathReport`, `WalkReport`, `BudgetReport` or `GenericReport`.
     path : str or path-like
         The file, which is replaced where there is one.
 
     Examples
     --------
     >>> import os, tempfile
-    >>> from anynorm import sparse_svm_path
-    >>> from anynorm.app.report import ClassView, PathReport, write_report
+    >>> from anynorm import report, sparse_svm_path
     >>> solutions = sparse_svm_path([[-1.0], [1.0]], [0, 1])
-    >>> content = PathReport(title="Two rows", classes=[ClassView("1", solutions)])
+    >>> content = report.PathReport(title="Two rows", classes=[report.ClassView("1", solutions)])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = os.path.join(folder, "report.html")
-    ...     write_report(content, file)
+    ...     report.write_report(content, file)
     ...     os.path.getsize(file) < 200_000
     True
     """
@@ -95,9 +93,8 @@ def path_html(path: SolutionPath) -> str:
 
     Examples
     --------
-    >>> from anynorm import sparse_svm_path
-    >>> from anynorm.app.report import path_html
-    >>> path_html(sparse_svm_path([[-1.0], [1.0]], [0, 1])).startswith("<iframe")
+    >>> from anynorm import report, sparse_svm_path
+    >>> report.path_html(sparse_svm_path([[-1.0], [1.0]], [0, 1])).startswith("<iframe")
     True
     """
     classes = [str(label) for label in getattr(path, "classes_", ("rest", "positive"))]
@@ -115,9 +112,13 @@ def path_html(path: SolutionPath) -> str:
 
 
 def _page(content: Report, *, embedded: bool) -> str:
-    style, script = _static("report.css"), _script()
+    if not isinstance(content, Report) or not content.scripts:
+        raise TypeError(
+            f"content must be a PathReport or another kind of report; got {type(content).__name__}."
+        )
     # "<" could end the script element, or open a comment in it; in JSON it can stand as an escape
-    data = json.dumps(packed(content), allow_nan=False, separators=(",", ":"))
+    data = json.dumps(content.packed(), allow_nan=False, separators=(",", ":"))
+    style, script = _static("report.css"), _script(content.scripts)
     parts = {
         "TITLE": markup.escape(str(content.title)),
         "POLICY": (
@@ -143,8 +144,9 @@ def _digest(text: str) -> str:
 
 
 @cache
-def _script() -> str:
-    parts = "\n".join(_static(name) for name in _SCRIPTS)
+def _script(names: tuple[str, ...]) -> str:
+    """What all pages share, and what shows this kind of report."""
+    parts = "\n".join(_static(name) for name in (*_BEFORE, *names, *_AFTER))
     return f'\n(function () {{\n"use strict";\n{parts}\n}})();\n'
 
 

@@ -3,9 +3,9 @@
 Examples
 --------
 >>> import pandas as pd
->>> from anynorm.app.tables import Preparation
+>>> from anynorm import tables
 >>> frame = pd.DataFrame({"age": [31.0, None, 45.0], "sex": ["f", "m", "f"]})
->>> preparation = Preparation(scale="none").fit(frame)
+>>> preparation = tables.Preparation(scale="none").fit(frame)
 >>> preparation.get_feature_names_out().tolist()
 ['age', 'sex=m']
 >>> preparation.transform(frame).tolist()

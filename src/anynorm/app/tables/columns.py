@@ -152,8 +152,9 @@ def match_columns(frame: Any, names: Sequence[str]) -> tuple[Any, list[str]]:
     Examples
     --------
     >>> import pandas as pd
-    >>> from anynorm.app.tables import match_columns
-    >>> frame, notes = match_columns(pd.DataFrame({"b": [1], "c": [2], "a": [3]}), ["a", "b"])
+    >>> from anynorm import tables
+    >>> given = pd.DataFrame({"b": [1], "c": [2], "a": [3]})
+    >>> frame, notes = tables.match_columns(given, ["a", "b"])
     >>> list(frame.columns), notes
     (['a', 'b'], ["1 column that the model does not use: 'c'."])
     """

@@ -23,8 +23,8 @@ class TableError(ValueError):
 
     Examples
     --------
-    >>> from anynorm.app.tables import TableError
-    >>> print(TableError("'12o' is not a number.", source="a.csv", line=17, column="age"))
+    >>> from anynorm import tables
+    >>> print(tables.TableError("'12o' is not a number.", source="a.csv", line=17, column="age"))
     a.csv, line 17, column 'age': '12o' is not a number.
     """
 

@@ -65,10 +65,10 @@ class Preparation(TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> import pandas as pd
-    >>> from anynorm.app.tables import Preparation
+    >>> from anynorm import tables
     >>> organs = ["lung", "skin", "eye", "eye"]
     >>> frame = pd.DataFrame({"dose": [1.0, 2.0, None, 3.0], "organ": organs})
-    >>> preparation = Preparation().fit(frame)
+    >>> preparation = tables.Preparation().fit(frame)
     >>> preparation.get_feature_names_out().tolist()
     ['dose', 'organ=eye', 'organ=lung', 'organ=skin']
     >>> for note in preparation.notes_:
@@ -211,8 +211,8 @@ class Preparation(TransformerMixin, BaseEstimator):
         Examples
         --------
         >>> import pandas as pd
-        >>> from anynorm.app.tables import Preparation
-        >>> preparation = Preparation().fit(pd.DataFrame({"organ": ["lung", "skin", "eye"]}))
+        >>> from anynorm import tables
+        >>> preparation = tables.Preparation().fit(pd.DataFrame({"organ": ["lung", "skin", "eye"]}))
         >>> preparation.news_in(pd.DataFrame({"organ": ["lung", "brain", "brain"]}))
         ["'organ' has values that the model does not know, in 2 rows: 'brain'."]
         """
@@ -267,9 +267,9 @@ class Preparation(TransformerMixin, BaseEstimator):
         Examples
         --------
         >>> import numpy as np, pandas as pd
-        >>> from anynorm.app.tables import Preparation
+        >>> from anynorm import tables
         >>> frame = pd.DataFrame({"length": [10.0, 20.0, 30.0]})
-        >>> preparation = Preparation().fit(frame)
+        >>> preparation = tables.Preparation().fit(frame)
         >>> coef, intercept = preparation.to_original_units([2.0], 1.0)
         >>> scaled = preparation.transform(frame) @ [2.0] + 1.0
         >>> np.allclose(frame.to_numpy() @ coef + intercept, scaled)

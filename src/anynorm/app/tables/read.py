@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from anynorm.app.tables import cells, samples
 from anynorm.app.tables.errors import TableError, counted, near_names
 from anynorm.app.tables.files import existing, format_of
-from anynorm.app.tables.labels import as_labels, check_classes, positive_label
 from anynorm.app.tables.raw import Raw, load, tidy
 from anynorm.app.tables.raw import transpose as transposed
 from anynorm.app.tables.sparse import SparseFrame, read_svmlight
+from anynorm.app.tables.target import as_labels, check_classes, positive_label
 
 _COUNTERS = frozenset(["id", "index", "idx", "row", "rownames", "no", "nr", "number", "#"])
 _FEWEST_TO_COUNT = 10
@@ -124,16 +124,16 @@ def read_table(
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> from anynorm.app.tables import read_table
+    >>> from anynorm import tables
     >>> folder = tempfile.TemporaryDirectory()
     >>> file = pathlib.Path(folder.name, "patients.csv")
     >>> _ = file.write_text("name;dose;ill\nAda;1,5;yes\nBob;0,5;no\nCyd;;no\n")
-    >>> table = read_table(file, target="ill", id="name")
+    >>> table = tables.read_table(file, target="ill", id="name")
     >>> table.features["dose"].tolist(), table.target.tolist(), table.ids.tolist()
     ([1.5, 0.5, nan], ['yes', 'no', 'no'], ['Ada', 'Bob', 'Cyd'])
     >>> table.notes
     ['The fields are separated by semicolons.', "Numbers with decimal commas: 'dose'."]
-    >>> read_table(file, target="il")
+    >>> tables.read_table(file, target="il")
     Traceback (most recent call last):
     ...
     anynorm.app.tables.errors.TableError: ...there is no column 'il'. Did you mean 'ill'?

@@ -30,8 +30,8 @@ class SparseFrame:
     Examples
     --------
     >>> import scipy.sparse as sp
-    >>> from anynorm.app.tables import SparseFrame
-    >>> frame = SparseFrame(sp.csr_matrix([[0.0, 2.0], [1.0, 0.0]]), ["5", "7"])
+    >>> from anynorm import tables
+    >>> frame = tables.SparseFrame(sp.csr_matrix([[0.0, 2.0], [1.0, 0.0]]), ["5", "7"])
     >>> frame.iloc[[1]].shape, list(frame.columns)
     ((1, 2), ['5', '7'])
     """

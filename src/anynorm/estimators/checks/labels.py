@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from anynorm.design import Matrix
 from anynorm.design.checks import numbers
 from anynorm.estimators._messages import warn
+from anynorm.estimators._ordered_labels import OrderedLabels
 from anynorm.estimators.checks.matrices import LARGEST, training_matrix
 
 
@@ -31,7 +32,7 @@ class Labelled:
         The position of each row's label in `classes`; -1 for rows of a class that the weights
         have emptied (their weight is 0).
     classes : ndarray of shape (K,)
-        The labels that have rows of positive weight, sorted.
+        The labels that have rows of positive weight, sorted (`OrderedLabels`: in their order).
     weights : ndarray of shape (n,) or None
         sample_weight times class_weight; None where all are 1.
     feature_names : ndarray of shape (p,) or None
@@ -103,6 +104,8 @@ def labelled_rows(
 ) -> Labelled:
     """Check labels and weights for the rows of a usable X, given to what is called `caller`."""
     labels, codes = _encode(_usable_labels(y, X.shape[0], caller))
+    if isinstance(y, OrderedLabels):
+        labels, codes = y.reordered(labels, codes)
     weights = usable_weights(sample_weight, X.shape[0])
     weights = _with_class_weight(class_weight, labels, codes, weights)
     kept = _classes_with_weight(labels, codes, weights, least_classes)

@@ -4,6 +4,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const main = document.getElementById("main");
 const embedded = document.documentElement.dataset.mode === "embedded";
+const pages = {}; // what each kind of report shows, by the name of the kind
 
 function unpack(text, Type) {
   if (text === null || text === undefined) return null;

@@ -261,3 +261,95 @@ function showTogether(host, names, judged, samples) {
     el("p", { class: "muted" }, `${wrong.length} of ${n} wrong (${percent(wrong.length / n)})`),
     el("ul", { class: "chips" }, ...chips));
 }
+
+// Counts, rates and the ROC curve of decision values; NaN rows are left out.
+function judge(target, scores) {
+  const rows = [];
+  const cells = [[[], []], [[], []]];
+  for (let i = 0; i < scores.length; i++) {
+    if (Number.isNaN(scores[i])) continue;
+    rows.push(i);
+    cells[target[i]][scores[i] > 0 ? 1 : 0].push(i);
+  }
+  const positives = cells[1][0].length + cells[1][1].length;
+  const negatives = cells[0][0].length + cells[0][1].length;
+  const wrong = cells[0][1].length + cells[1][0].length;
+  return { rows, cells, positives, negatives, errors: wrong, n: rows.length, ...roc(target, scores, rows, positives, negatives) };
+}
+
+// All classes of a classifier at once: the class of highest decision value.
+function judgeTogether(codes, columns) {
+  const K = columns.length;
+  const counts = Array.from({ length: K }, () => new Array(K).fill(0));
+  const wrong = [];
+  let n = 0;
+  for (let i = 0; i < codes.length; i++) {
+    if (codes[i] < 0 || columns.some((column) => Number.isNaN(column[i]))) continue;
+    let best = 0;
+    for (let k = 1; k < K; k++) if (columns[k][i] > columns[best][i]) best = k;
+    counts[codes[i]][best] += 1;
+    n += 1;
+    if (best !== codes[i]) wrong.push([i, codes[i], best]);
+  }
+  return { counts, wrong, errors: wrong.length, n };
+}
+
+function roc(target, scores, rows, positives, negatives) {
+  const order = rows.slice().sort((a, b) => scores[b] - scores[a]);
+  const points = [[0, 0, null]];
+  let hits = 0;
+  let alarms = 0;
+  let area = 0;
+  for (let i = 0; i < order.length;) {
+    const score = scores[order[i]];
+    const [hitsBefore, alarmsBefore] = [hits, alarms];
+    while (i < order.length && scores[order[i]] === score) {
+      if (target[order[i]]) hits += 1;
+      else alarms += 1;
+      i += 1;
+    }
+    area += (alarms - alarmsBefore) * (hits + hitsBefore) / 2;
+    points.push([alarms / (negatives || 1), hits / (positives || 1), order[i - 1]]);
+  }
+  return { points, auc: positives && negatives ? area / (positives * negatives) : NaN };
+}
+
+// Out-of-fold results that do not change along the page: the classes as tabs.
+class FixedEvaluation {
+  constructor(host, packed) {
+    const names = packed.classes;
+    this.codes = i4(packed.codes);
+    this.n = this.codes.length;
+    this.names = names;
+    const scores = f4(packed.scores);
+    const training = f4(packed.training);
+    const several = scores.length > this.n;
+    const part = (values, k) => (values ? Float64Array.from(values.subarray(k * this.n, (k + 1) * this.n)) : null);
+    const panelId = newId("held");
+    const inner = el("div", { id: panelId });
+    this.evaluation = new Evaluation(inner, packed.samples, training !== null);
+    const show = (k) => this.evaluation.update({
+      target: Uint8Array.from(this.codes, (code) => (several ? code === k : code === 1)),
+      name: several ? names[k] : names[1], other: several ? "rest" : names[0],
+      oof: part(scores, k), training: part(training, k),
+    });
+    if (several) {
+      inner.setAttribute("role", "tabpanel");
+      const bar = tabs("Classes, held-out samples", names, panelId, show);
+      const together = el("div", {});
+      host.append(card("All classes together", together), bar.list, inner);
+      bar.select(0);
+      showTogether(together, names, judgeTogether(this.codes, names.map((_, k) => part(scores, k))), packed.samples);
+    } else {
+      host.append(inner);
+      show(0);
+    }
+  }
+}
+
+function heldOut() {
+  if (!data.evaluation) return;
+  const host = el("div", {});
+  main.append(section("Held-out samples", "Each sample is judged by a model that did not see it.", host));
+  new FixedEvaluation(host, data.evaluation);
+}

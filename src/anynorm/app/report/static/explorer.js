@@ -546,3 +546,5 @@ class Explorer {
     }));
   }
 }
+
+pages.path = () => new Explorer(main);

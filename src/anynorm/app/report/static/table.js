@@ -172,3 +172,31 @@ class DataTable {
     download(this.options.csv, this.csv());
   }
 }
+
+// A table of weights by feature, a column per class.
+function weightTable(host, problems, names, weight, csv) {
+  const label = (k) => (problems === 1 ? "Weight" : names[k]);
+  const largest = (j) => {
+    let most = 0;
+    for (let k = 0; k < problems; k++) most = Math.max(most, Math.abs(weight(k, j)));
+    return most;
+  };
+  const columns = [{ key: "feature", label: "Feature", value: featureName, head: true, text: true }];
+  for (let k = 0; k < problems; k++) {
+    columns.push({
+      key: problems === 1 ? "weight" : "weight_" + names[k], label: label(k), value: (j) => weight(k, j),
+      size: (j) => Math.abs(weight(k, j)), format: (x) => num(x, 6),
+    });
+    if (scales) {
+      columns.push({
+        key: columns[columns.length - 1].key + "_original_units", label: label(k) + " per original unit",
+        value: (j) => weight(k, j) / scales[j], size: (j) => Math.abs(weight(k, j) / scales[j]), format: (x) => num(x, 6),
+      });
+    }
+  }
+  if (frequency) columns.push({ key: "selection_frequency", label: "Share of folds", value: (j) => frequency[j], format: percent });
+  return new DataTable(host, {
+    caption: "Features", csv, count: data.p, name: featureName, columns, sortBy: 1,
+    shows: [["in use", (j) => largest(j) !== 0], ["all " + data.p, () => true]], empty: "No feature is in use.",
+  });
+}

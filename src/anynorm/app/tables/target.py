@@ -19,7 +19,7 @@ def as_labels(values: cells.Texts) -> NDArray[Any]:
     Examples
     --------
     >>> import numpy as np
-    >>> from anynorm.app.tables.labels import as_labels
+    >>> from anynorm.app.tables.target import as_labels
     >>> as_labels(np.array(["1", "-1.0"], dtype=object))
     array([ 1, -1])
     >>> as_labels(np.array(["AML", "1"], dtype=object))

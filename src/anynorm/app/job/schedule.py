@@ -12,7 +12,7 @@ Show = Callable[[float, str, float | None], None]
 """``show(share, what, gap)``: the share that is done, what is being done, the last gap."""
 
 
-class Watch:
+class Schedule:
     """Says how far a job of several searches is, and how long each of them may take.
 
     Parameters

@@ -1,0 +1,38 @@
+// Every page: its header, what the script of its kind shows, and what is known about the model.
+
+function certificateBadge() {
+  const found = data.certificate;
+  if (!found) return null;
+  const good = found.status === "optimal";
+  const text = found.status ? `${good ? "Certified optimal" : "Not certified: " + found.status}` : "Certificate";
+  return el("p", { class: "badge " + (found.status ? (good ? "good" : "bad") : "") },
+    el("b", {}, text), found.status && found.gap !== null ? ` relative gap ${num(found.gap, 2)}` : null);
+}
+
+function header() {
+  const top = document.querySelector("header.top");
+  top.append(el("div", { class: "actions" }, certificateBadge(), themeButton()));
+  if (data.facts.length) {
+    top.append(el("dl", { class: "facts" }, ...data.facts.map(([name, value]) => {
+      const [, short, detail] = /^([^()]+) \((.+)\)$/s.exec(value) || [null, value, null]; // "3% (how)"
+      return el("div", {}, el("dt", {}, name), el("dd", {}, short, detail ? el("small", {}, detail) : null));
+    })));
+  }
+}
+
+function closing() {
+  const parts = [];
+  if (data.certificate) {
+    const found = data.certificate;
+    parts.push(card("Certificate", el("p", { id: "certificate" }, found.text),
+      found.status ? el("p", { class: "muted" }, "The optimum lies between the dual and the primal value. Both are computed apart from the solver: the primal from the weights alone, the dual from the dual variables alone.") : null));
+  }
+  if (data.notes.length) parts.push(card("Notes", el("ul", { class: "notes" }, ...data.notes.map((note) => el("li", {}, note)))));
+  if (parts.length) main.append(section("About this model", null, el("div", { class: "cards two" }, ...parts)));
+}
+
+main.replaceChildren();
+header();
+pages[data.kind]();
+closing();
+root.dataset.ready = "true";
