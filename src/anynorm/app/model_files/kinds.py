@@ -18,6 +18,7 @@ import numpy as np
 
 from anynorm.app.model_files import fitted
 from anynorm.app.model_files.container import ModelFileError
+from anynorm.kernels import KERNELS, FunctionKernel
 
 State = dict[str, Any]
 
@@ -176,16 +177,9 @@ def _with_kernel(
 
     def pack(value: Any) -> State:
         state = plain.pack(value)
-        kernel = state.pop(attribute, None)
-        if kernel is not None:
-            if kernel.name not in fitted.KERNEL_PARAMETERS:
-                raise ModelFileError(
-                    f"{type(value).__name__} was fitted with a kernel that is a function, which a "
-                    "model file cannot hold. Fit it with a named kernel or kernel='precomputed'."
-                )
-            dtype = getattr(kernel, "dtype", np.dtype(np.float64))
-            parts = {"name": kernel.name, "parameters": kernel.parameters, "dtype": dtype}
-            state["_kernel"] = parts
+        evaluator = state.pop(attribute, None)
+        if evaluator is not None:
+            state["_kernel"] = _kept(type(value).__name__, evaluator)
         return state
 
     def unpack(state: State) -> Any:
@@ -200,16 +194,35 @@ def _with_kernel(
     return Kind(name, pack, unpack)
 
 
-def _restored(attribute: str, kernel: State, state: State) -> Any:
+def _kept(owner: str, evaluator: Any) -> State:
+    """What a file keeps of the kernel of an evaluator, a `Gram` or `KernelSums`."""
+    kernel = evaluator.kernel
+    if KERNELS.get(kernel.name) is not type(kernel):
+        what = "a function"
+        if not isinstance(kernel, FunctionKernel):
+            what = f"an object of the class {type(kernel).__module__}.{type(kernel).__qualname__}"
+        raise ModelFileError(
+            f"{owner} was fitted with a kernel that is {what}, which a model file cannot hold. "
+            "Fit it with a named kernel or kernel='precomputed'."
+        )
+    parameters = kernel.get_params()
+    if kernel.translation_invariant:
+        parameters["origin"] = evaluator.origin
+    dtype = getattr(evaluator, "dtype", np.dtype(np.float64))
+    return {"name": kernel.name, "parameters": parameters, "dtype": dtype}
+
+
+def _restored(attribute: str, kept: State, state: State) -> Any:
     """The kernel of the support vectors or of a dictionary's rows, as `fit` had made it."""
     from anynorm.kernels.gram import Gram
 
+    parameters = dict(kept["parameters"])
+    origin = parameters.pop("origin", None)
+    kernel = KERNELS[kept["name"]](**parameters)
     if attribute == "_gram":
-        return Gram.restored(kernel["name"], state["components_"], kernel["parameters"])
-    precomputed = kernel["name"] == "precomputed"
-    points = state["support_"].astype(np.intp) if precomputed else state["support_vectors_"]
-    gram = Gram.restored(kernel["name"], points, kernel["parameters"])
-    return gram.sums(slice(None), kernel["dtype"])
+        return Gram(kernel, state["components_"], origin)
+    points = state["support_"].astype(np.intp) if kernel.takes_matrix else state["support_vectors_"]
+    return Gram(kernel, points, origin).sums(slice(None), kept["dtype"])
 
 
 def _record(name: str) -> Kind:
@@ -303,6 +316,8 @@ def _ours() -> Iterable[Kind]:
     yield _record("anynorm.path_record.PathRecord")
     yield _record("anynorm.estimators.reweighted_svc.WalkRecord")
     yield _record("anynorm.estimators.reweighted_any.BlackBoxRound")
+    for kernel in KERNELS.values():
+        yield _constructed(f"anynorm.kernels.{kernel.__name__}")
     for name in ("L1", "L2", "LInf", "Lp", "SquaredL2", "TopK", "TopK2", "K12", "Mahalanobis"):
         yield _constructed(f"anynorm.norms.{name}")
 

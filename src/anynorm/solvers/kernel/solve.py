@@ -105,7 +105,7 @@ def _has_few_features(problem: Problem) -> bool:
     gram = problem.gram
     assert gram is not None
     if (
-        gram.name != "linear"
+        not gram.kernel.is_inner_product
         or gram.X is None
         or not isinstance(problem.loss.slack, (L1, SquaredL2))
     ):
