@@ -226,8 +226,10 @@ class Gram:
         return np.inf if self.X is None else self.kernel.float32_error(self.around_origin(self.X))
 
     def around_origin(self, X: Any) -> Any:
-        """Return rows less the origin, in float64 where there is one."""
-        return X if self.origin is None else np.asarray(X) - self.origin
+        """Return rows less the origin, dense and in float64 where there is one."""
+        if self.origin is None:
+            return X
+        return (X.toarray() if sp.issparse(X) else np.asarray(X)) - self.origin
 
     def _evaluated(self, A: Any, B: Any) -> Array:
         return self.kernel.checked_pairs(self.around_origin(A), self.around_origin(B))

@@ -88,7 +88,7 @@ class Kernel(Parameterised):
     def resolved(self, X: Any, weights: Array | None = None) -> Self:
         """Return the kernel with numbers for what it takes from the data, here gamma.
 
-        A row counts as often as the weights say.
+        A row counts as often as the weights say.  Numbers that are there already stay.
         """
         given = self.get_params()
         if "gamma" not in given:
