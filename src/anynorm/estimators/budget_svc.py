@@ -53,10 +53,10 @@ class BudgetSVC(KernelClassifier):
         largest slack may all be some.  True keeps those B of largest dual variables, and at least
         one of each class, and fits again to the rows kept.  This holds for each binary problem;
         with several classes ``support_`` is the union of their support vectors.
-    kernel : {"rbf", "linear", "poly", "precomputed"} or callable, default="rbf"
+    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
         ``exp(-gamma ||x - z||^2)``, ``x'z``, ``(gamma x'z + coef0)^degree``; "precomputed" takes
-        the kernel matrix in the place of X; a function of two sets of rows returns the matrix of
-        all pairs.
+        the kernel matrix in the place of X; a `anynorm.kernels.Kernel` has its own parameters; a
+        function of two sets of rows returns the matrix of all pairs.
     degree : float, default=3
         The degree of the "poly" kernel.
     gamma : {"scale", "auto"} or float, default="scale"

@@ -37,9 +37,9 @@ class LeastSquaresSVC(KernelClassifier):
     C : float, default=1.0
         The price of the squared slacks; the larger, the closer the fit to the training data.
         (Papers that write ``gamma / 2`` for it are met by halving their gamma.)
-    kernel : {"rbf", "linear", "poly", "precomputed"} or callable, default="rbf"
-        The kernel; "precomputed" takes the matrix of its values as X, a callable returns that
-        matrix for two sets of rows.
+    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
+        The kernel; "precomputed" takes the matrix of its values as X, a `anynorm.kernels.Kernel`
+        has its own parameters, a callable returns the matrix for two sets of rows.
     degree : float, default=3
         The degree of the kernel "poly".
     gamma : {"scale", "auto"} or float, default="scale"
