@@ -18,10 +18,11 @@ import numpy as np
 
 from anynorm.app.model_files import fitted
 from anynorm.app.model_files.container import ModelFileError
-from anynorm.kernels import KERNELS, FunctionKernel
+from anynorm.kernels import KERNELS, FunctionKernel, Kernel
 
 State = dict[str, Any]
 
+_KERNEL = "anynorm.kernels.Kernel"
 _SHARED_PRIVATE = ("_sklearn_output_config", "_metadata_request")
 # Files keep the names that their classes had when the format was made.
 _MOVED = {
@@ -56,6 +57,8 @@ class Kind:
 
 def kind_of(value: Any) -> Kind | None:
     """Return the kind of an object, None where its very class is not in the table."""
+    if _is_named_kernel(value):
+        return KINDS[_KERNEL]
     for name in _by_last_name().get(type(value).__name__, ()):
         if type(value) is class_named(name):
             return KINDS[name]
@@ -194,10 +197,25 @@ def _with_kernel(
     return Kind(name, pack, unpack)
 
 
+def _is_named_kernel(value: Any) -> bool:
+    return isinstance(value, Kernel) and KERNELS.get(value.name) is type(value)
+
+
+def _pack_kernel(kernel: Kernel) -> State:
+    """A kernel that is a parameter: the name says which class of `KERNELS` it is."""
+    return {"name": kernel.name, "parameters": kernel.get_params()}
+
+
+def _unpack_kernel(state: State) -> Kernel:
+    fitted.require(set(state) == {"name", "parameters"}, "a kernel")
+    fitted.require(isinstance(state["name"], str) and state["name"] in KERNELS, "a kernel's name")
+    return KERNELS[state["name"]](**state["parameters"])
+
+
 def _kept(owner: str, evaluator: Any) -> State:
     """What a file keeps of the kernel of an evaluator, a `Gram` or `KernelSums`."""
     kernel = evaluator.kernel
-    if KERNELS.get(kernel.name) is not type(kernel):
+    if not _is_named_kernel(kernel):
         what = "a function"
         if not isinstance(kernel, FunctionKernel):
             what = f"an object of the class {type(kernel).__module__}.{type(kernel).__qualname__}"
@@ -316,8 +334,7 @@ def _ours() -> Iterable[Kind]:
     yield _record("anynorm.path_record.PathRecord")
     yield _record("anynorm.estimators.reweighted_svc.WalkRecord")
     yield _record("anynorm.estimators.reweighted_any.BlackBoxRound")
-    for kernel in KERNELS.values():
-        yield _constructed(f"anynorm.kernels.{kernel.__name__}")
+    yield Kind(_KERNEL, _pack_kernel, _unpack_kernel)
     for name in ("L1", "L2", "LInf", "Lp", "SquaredL2", "TopK", "TopK2", "K12", "Mahalanobis"):
         yield _constructed(f"anynorm.norms.{name}")
 
