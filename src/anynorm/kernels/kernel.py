@@ -108,7 +108,8 @@ class Kernel(Parameterised):
         ``graph.node(operator, *inputs)`` adds a node, ``graph.constant(array)`` a constant.
         """
         raise ValueError(
-            f"a {self.name} kernel has no translation to ONNX: use 'rbf', 'poly' or 'linear'."
+            f"a {self.name} kernel has no translation to ONNX: use a named one, or give its class "
+            "the method onnx."
         )
 
     def checked_pairs(self, A: Any, B: Any) -> Array:
