@@ -222,6 +222,26 @@ def test_model_files_refuse_it_by_its_class(make, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+class Translated(Cauchy):
+    """The same with nodes for ONNX."""
+
+    def onnx(self, graph, rows, points):
+        squares = self.onnx_distances(graph, rows, points)
+        scaled = graph.node("Mul", squares, graph.constant(float(self.gamma)))
+        return graph.node("Reciprocal", graph.node("Add", scaled, graph.constant(1.0)))
+
+
+@pytest.mark.parametrize("offset", [0.0, 5.0])
+def test_its_nodes_are_what_onnx_computes(offset):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    model = SVC(kernel=Translated()).fit(X + offset, Y)
+    graph = anynorm.to_onnx(model, dtype="float64").SerializeToString()
+    session = runtime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    _, scores = session.run(None, {"X": X_NEW + offset})
+    np.testing.assert_allclose(scores, model.decision_function(X_NEW + offset), atol=1e-9)
+
+
 def test_no_translation_to_onnx_is_said_clearly():
     pytest.importorskip("onnx")
     with pytest.raises(ValueError, match="a Cauchy kernel has no translation to ONNX"):

@@ -1,7 +1,11 @@
 """Sums of kernel values: every storage, precision, block and thread gives the same."""
 
+import pickle
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import rbf_kernel
 
 from anynorm.kernels import sums as sums_module
 from anynorm.kernels.gram import Gram, make_gram
@@ -44,3 +48,12 @@ def test_lengths_beyond_float32_are_seen_in_the_sums(monkeypatch):
         assert not np.isnan(sums(huge, BETA)).any()
         apart = np.vstack([huge, -huge])
         assert np.isnan(Gram.rbf(apart, 0.3).sums([0], np.float32)(apart, np.ones(1))).any()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("kernel", ["rbf", rbf_kernel])
+def test_sums_carry_their_own_rows_alone(kernel, form):
+    """A pickled model of a sparse X, or of a function, had all training rows in it."""
+    many = form(np.ones((5000, 4)) * np.arange(5000)[:, None])
+    sums = make_gram(many, kernel).sums([0, 1])
+    assert len(pickle.dumps(sums)) < 3000

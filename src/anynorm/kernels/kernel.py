@@ -223,6 +223,15 @@ class DistanceKernel(ProductKernel):
         np.negative(terms, out=terms)
         return self.of_distances(np.maximum(terms, np.float32(0.0), out=terms))
 
+    @staticmethod
+    def onnx_distances(graph: Any, rows: str, points: Any) -> str:
+        """Add nodes for the squared distances, which `onnx` can go on from."""
+        values = graph.node("MatMul", rows, graph.constant(-2.0 * points.T))
+        fixed = graph.constant(squared_lengths(points))
+        lengths = graph.node("ReduceSum", graph.node("Mul", rows, rows), graph.constant([1]))
+        values = graph.node("Add", graph.node("Add", values, lengths), fixed)
+        return graph.node("Max", values, graph.constant(0.0))
+
 
 def products(A: Any, B: Any) -> Array:
     """Return x'z for all rows x of A and z of B, dense and in float64."""

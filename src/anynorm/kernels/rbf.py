@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from anynorm.design import row_norms_squared
-from anynorm.kernels.kernel import Array, Block, DistanceKernel, squared_lengths, within
+from anynorm.kernels.kernel import Array, Block, DistanceKernel, within
 
 
 class RBF(DistanceKernel):
@@ -66,9 +66,5 @@ class RBF(DistanceKernel):
 
     def onnx(self, graph: Any, rows: str, points: Any) -> str:
         """Add the distances and their exponential."""
-        values = graph.node("MatMul", rows, graph.constant(-2.0 * points.T))
-        fixed = graph.constant(squared_lengths(points))
-        lengths = graph.node("ReduceSum", graph.node("Mul", rows, rows), graph.constant([1]))
-        values = graph.node("Add", graph.node("Add", values, lengths), fixed)
-        values = graph.node("Max", values, graph.constant(0.0))
-        return graph.node("Exp", graph.node("Mul", values, graph.constant(-float(self.gamma))))
+        squares = self.onnx_distances(graph, rows, points)
+        return graph.node("Exp", graph.node("Mul", squares, graph.constant(-float(self.gamma))))
