@@ -45,7 +45,12 @@ BAD_PARAMETERS = [
     (BudgetSVC, "slack", "linf", "one of 'l1', 'l2'"),
     (BudgetSVC, "slack", L1(), "one of 'l1', 'l2'"),
     (SVC, "constraints", "equal", "'inequality', 'equality'"),
-    (SVC, "kernel", "gaussian", "'linear', 'rbf', 'poly', 'precomputed' or a function"),
+    (
+        SVC,
+        "kernel",
+        "gaussian",
+        "'linear', 'rbf', 'poly', 'precomputed', a kernel of anynorm.kernels or a function",
+    ),
     (SVC, "kernel", None, "'linear', 'rbf', 'poly', 'precomputed'"),
     (SVC, "gamma", -1.0, "at least 0"),
     (SVC, "gamma", "big", "'scale', 'auto'"),

@@ -17,7 +17,8 @@ from anynorm.estimators._linear_model import labels_of
 from anynorm.estimators._messages import classes_printer
 from anynorm.estimators.checks.labels import Labelled, usable_weights, validate
 from anynorm.estimators.checks.matrices import known_matrix
-from anynorm.kernels.gram import Gram, make_gram, resolve_gamma
+from anynorm.kernels import kernel_of, takes_matrix
+from anynorm.kernels.gram import Gram, make_gram
 from anynorm.kernels.sums import DenseSums, KernelSums
 from anynorm.losses import Loss
 from anynorm.problem import Problem
@@ -92,9 +93,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        precomputed = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        tags.input_tags.pairwise = precomputed
-        tags.input_tags.sparse = not precomputed
+        tags.input_tags.pairwise = takes_matrix(self.kernel)
+        tags.input_tags.sparse = not takes_matrix(self.kernel)
         return tags
 
 
@@ -103,22 +103,21 @@ def validate_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple
 
     ``gamma="scale"`` counts a row as often as `sample_weight` says.
     """
-    precomputed = isinstance(estimator.kernel, str) and estimator.kernel == "precomputed"
-    if precomputed and sp.issparse(X):
+    if takes_matrix(estimator.kernel) and sp.issparse(X):
         raise ValueError(
             "X is sparse, which a precomputed kernel must not be; give a dense matrix, e.g. "
             "X.toarray()."
         )
     data = validate(estimator, X, y, sample_weight)
-    gamma = 1.0
-    if isinstance(estimator.kernel, str) and estimator.kernel in ("rbf", "poly"):
-        weights = usable_weights(sample_weight, data.X.shape[0])
-        gamma = resolve_gamma(estimator.gamma, data.X, weights)
-    rows = data.X.tocsr() if sp.issparse(data.X) else data.X
-    gram = make_gram(
-        rows, estimator.kernel, gamma=gamma, degree=estimator.degree, coef0=float(estimator.coef0)
+    weights = usable_weights(sample_weight, data.X.shape[0])
+    kernel = kernel_of(
+        estimator.kernel,
+        gamma=estimator.gamma,
+        degree=estimator.degree,
+        coef0=float(estimator.coef0),
     )
-    return data, gram
+    rows = data.X.tocsr() if sp.issparse(data.X) else data.X
+    return data, make_gram(rows, kernel.resolved(data.X, weights))
 
 
 def kernel_problems(estimator: Any, data: Labelled, gram: Gram, loss: Loss) -> list[Problem]:
@@ -237,5 +236,5 @@ def _support_vectors(gram: Gram, support: np.ndarray, sums: KernelSums) -> Matri
     """The rows of X, the very ones that sums are made of where these are unchanged."""
     if gram.X is None:
         return np.empty((0, 0))
-    unchanged = sums.columns.dtype == gram.X.dtype and gram.parameters.get("origin") is None
+    unchanged = sums.columns.dtype == gram.X.dtype and gram.origin is None
     return sums.columns if unchanged else gram.X[support]

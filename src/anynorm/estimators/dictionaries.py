@@ -21,17 +21,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from anynorm.design import Matrix
-from anynorm.estimators._blocks import blocks
 from anynorm.estimators._state import keep
 from anynorm.estimators.checks.matrices import known_matrix, training_matrix
 from anynorm.estimators.checks.parameters import check_parameters
-from anynorm.kernels.gram import make_gram, resolve_gamma
+from anynorm.kernels import KERNELS, is_kernel, kernel_of, takes_matrix
+from anynorm.kernels.blocks import row_ranges
+from anynorm.kernels.gram import make_gram
 
-_KERNELS = ("rbf", "poly", "linear")
+_NAMES = ", ".join(repr(name) for name in KERNELS if not takes_matrix(name))
 _KERNEL_RULE = (
-    lambda value: callable(value) or (isinstance(value, str) and value in _KERNELS),
-    "'rbf', 'poly', 'linear' or a function of two sets of rows (a precomputed kernel matrix needs "
-    "no dictionary: its columns are features)",
+    lambda value: is_kernel(value) and not takes_matrix(value),
+    f"{_NAMES}, a kernel of anynorm.kernels or a function of two sets of rows (a precomputed "
+    "kernel matrix needs no dictionary: its columns are features)",
 )
 
 
@@ -56,10 +57,10 @@ class KernelDictionary(_Dictionary):
 
     Parameters
     ----------
-    kernel : {"rbf", "poly", "linear"} or callable, default="rbf"
-        ``exp(-gamma ||x - z||**2)``, ``(gamma x'z + coef0)**degree``, ``x'z``, or a function of
-        two sets of rows that returns the matrix of all pairs, e.g. one of
-        `sklearn.metrics.pairwise`.
+    kernel : {"rbf", "poly", "linear"}, Kernel or callable, default="rbf"
+        ``exp(-gamma ||x - z||**2)``, ``(gamma x'z + coef0)**degree``, ``x'z``, a
+        `anynorm.kernels.Kernel`, which has its own parameters, or a function of two sets of rows
+        that returns the matrix of all pairs, e.g. one of `sklearn.metrics.pairwise`.
     n_components : int, float or None, default=100
         How many training rows to use, drawn at random: a count (all rows where there are fewer),
         a share in (0, 1], or None for all of them.
@@ -167,20 +168,14 @@ class KernelDictionary(_Dictionary):
         X, names = training_matrix(X, type(self).__name__)
         rows = self._chosen(X.shape[0])
         components = (X.tocsr() if sp.issparse(X) else X)[rows]
-        gamma = resolve_gamma(self.gamma, X) if self.kernel in ("rbf", "poly") else None
-        gram = make_gram(
-            components,
-            self.kernel,
-            gamma=1.0 if gamma is None else gamma,
-            degree=self.degree,
-            coef0=float(self.coef0),
-        )
+        given = {"gamma": self.gamma, "degree": self.degree, "coef0": float(self.coef0)}
+        kernel = kernel_of(self.kernel, **given).resolved(X)
         fitted = {
             "component_indices_": rows,
             "components_": components,
             "n_components_": len(rows),
-            "gamma_": gamma,
-            "_gram": gram,
+            "gamma_": kernel.get_params().get("gamma"),
+            "_gram": make_gram(components, kernel),
             "n_features_in_": X.shape[1],
         }
         keep(self, fitted, names)
@@ -222,7 +217,7 @@ class KernelDictionary(_Dictionary):
         X = X.tocsr() if sp.issparse(X) else X
         out = np.empty((X.shape[0], self.n_components_), dtype=X.dtype)
         with np.errstate(over="ignore"):
-            for rows in blocks(len(out), self.n_components_):
+            for rows in row_ranges(len(out), self.n_components_):
                 out[rows] = self._gram.cross(X[rows])
         return _checked(out, X.dtype)
 
@@ -248,8 +243,9 @@ class KernelDictionary(_Dictionary):
         check_is_fitted(self)
         _check_feature_names_in(self, input_features, generate_names=False)
         kernel = self.kernel
-        name = kernel if isinstance(kernel, str) else getattr(kernel, "__name__", "kernel")
-        return np.array([f"{name}_row{row}" for row in self.component_indices_], dtype=object)
+        if not isinstance(kernel, str):
+            kernel = getattr(kernel, "name", getattr(kernel, "__name__", "kernel"))
+        return np.array([f"{kernel}_row{row}" for row in self.component_indices_], dtype=object)
 
 
 class PolynomialDictionary(_Dictionary):

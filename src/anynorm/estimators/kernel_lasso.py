@@ -12,6 +12,7 @@ from anynorm.design.checks import finite_matrix, finite_vector
 from anynorm.estimators._fitting import deadline
 from anynorm.estimators._messages import progress_printer, warn_if_not_converged
 from anynorm.estimators.checks.parameters import check_values
+from anynorm.kernels import takes_matrix
 from anynorm.kernels.gram import make_gram
 from anynorm.problem.solution import Solution
 
@@ -43,8 +44,9 @@ def kernel_lasso(
         The columns to combine.  For "precomputed", the kernel values of the columns and, last, b.
     b : array-like of shape (d,)
         What they are to come near to; left out for a precomputed kernel.
-    kernel : {"rbf", "linear", "poly", "precomputed"} or callable, default="rbf"
-        The kernel; a callable takes two sets of columns, as rows, and returns the matrix of values.
+    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
+        The kernel; a `anynorm.kernels.Kernel` has its own parameters, a callable takes two sets of
+        columns, as rows, and returns the matrix of values.
     radius : float, default=1.0
         The largest 1-norm of the coefficients, or their sum for the simplex.
     simplex : bool, default=False
@@ -107,7 +109,7 @@ def kernel_lasso(
 def _kernel_matrix(A: Any, b: Any, *, kernel: Any, **parameters: Any) -> Array:
     """The kernel values of all columns of A and, last, b."""
     A = finite_matrix(A, "A")
-    if isinstance(kernel, str) and kernel == "precomputed":
+    if takes_matrix(kernel):
         if b is not None:
             raise ValueError(
                 "b must be left out for a precomputed kernel: A has its kernel values in the last "

@@ -40,10 +40,10 @@ class SVC(KernelClassifier):
         "squared_l2".
     constraints : {"inequality", "equality"}, default="inequality"
         Whether margins above 1 are free of cost.
-    kernel : {"rbf", "linear", "poly", "precomputed"} or callable, default="rbf"
+    kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
         ``exp(-gamma ||x - z||^2)``, ``x'z``, ``(gamma x'z + coef0)^degree``; "precomputed" takes
-        the kernel matrix in the place of X; a function of two sets of rows returns the matrix of
-        all pairs.
+        the kernel matrix in the place of X; a `anynorm.kernels.Kernel` has its own parameters; a
+        function of two sets of rows returns the matrix of all pairs.
     degree : float, default=3
         The degree of the "poly" kernel.
     gamma : {"scale", "auto"} or float, default="scale"

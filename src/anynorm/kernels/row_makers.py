@@ -1,11 +1,11 @@
 """How rows of a kernel matrix are made in float32: one matrix product for many rows.
 
-    linear    x'z                        rbf     exp([c x, -g|x|^2, 1]'[c z, 1, -g|z|^2]),  c^2 = 2g
-    poly      ([c x, e, 1]'[c z, 1, e])^k ,  c^2 = g,  2e = coef0
+    [c x, e(x), 1]'[c z, 1, e(z)] = c^2 x'z + e(x) + e(z)
 
-The points carry such extra columns, so that nothing but a function of each entry is left to do
-after the product.  Where float32 products would not be accurate (points far from each other
-compared to the kernel's width), and for other kernels, the rows come from the `Gram` in float64.
+The points carry the numbers c and e of a `ProductKernel`, so that nothing but a function of each
+entry is left to do after the product.  Where float32 products would not be accurate (points far
+from each other compared to the kernel's width), and for other kernels, the rows come from the
+`Gram` in float64.
 """
 
 from __future__ import annotations
@@ -17,18 +17,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from anynorm.design import row_norms_squared
-from anynorm.kernels.exponential_loops import exp_in_place_32
 from anynorm.kernels.gram import Gram
+from anynorm.kernels.kernel import ROUNDING
 
 Index = NDArray[np.intp]
 Rows = NDArray[np.float32]
 
-ROUNDING = 6e-8  # of float32
-_SMALLEST = 1e-30
+_SMALLEST = 1e-30  # the least entry, and 1 over it the largest, that float32 has digits for
 ACCURATE = 1e-4  # relative error of an entry that products may have
 _COLUMNS = 2048  # of a block: product and function stay in the cache
-_DENSE_ENTRIES = 1 << 24  # a few sparse rows are made dense up to this size
+_DENSE_ENTRIES = 1 << 24  # of a few sparse rows that are made dense, 64 MB
 
 
 class RowMaker:
@@ -59,10 +57,10 @@ class RowMaker:
         self.dtype: Any = np.float32 if fits else np.float64
         self.error, self.own_bytes = (ROUNDING * size if fits else 0.0), 0
         self._products: Callable[[Index, Any, Index], None] | None = None
-        relative = product_error(gram)
-        if fits and relative <= ACCURATE:
+        if fits and (relative := gram.float32_error()) <= ACCURATE:
             self.error = relative * size
-            self._points, self._swap = _extended(gram)
+            self._kernel: Any = gram.kernel
+            self._points, self._swap = _extended(self._kernel, gram.around_origin(gram.X))
             self._products = self._sparse if sp.issparse(self._points) else self._dense
             self.own_bytes = _bytes(self._points)
 
@@ -77,68 +75,24 @@ class RowMaker:
         left = self._points[index][:, self._swap]
         for start in range(0, len(self._points), _COLUMNS):
             block = left @ self._points[start : start + _COLUMNS].T
-            store[slots, start : start + _COLUMNS] = self._finished(block)
+            store[slots, start : start + _COLUMNS] = self._kernel.of_float32_terms(block)
 
     def _sparse(self, index: Index, store: Rows, slots: Index) -> None:
         few = max(1, _DENSE_ENTRIES // self._points.shape[1])
         for start in range(0, len(index), few):
             part = slice(start, start + few)
             left = self._points[index[part]][:, self._swap]
-            store[slots[part]] = self._finished((self._points @ left.toarray().T).T)
-
-    def _finished(self, values: Rows) -> Rows:
-        """The kernel's function of the products, in place."""
-        if self._gram.name == "rbf":
-            exp_in_place_32(values)
-            return values
-        if self._gram.name == "poly":
-            return _power(values, self._gram.parameters["degree"])
-        return values
+            store[slots[part]] = self._kernel.of_float32_terms((self._points @ left.toarray().T).T)
 
 
-def _power(values: Rows, degree: float) -> Rows:
-    if not float(degree).is_integer() or degree < 1:
-        return np.power(values, np.float32(degree))
-    out = values.copy()
-    for _ in range(int(degree) - 1):
-        out *= values
-    return out
-
-
-def product_error(gram: Gram) -> float:
-    """The relative error of entries that come from float32 products; inf where there are none."""
-    if gram.name in ("precomputed", "callable"):
-        return np.inf
-    assert gram.X is not None
-    terms = ROUNDING * (4.0 + np.sqrt(gram.X.shape[1]))
-    if gram.name == "rbf":
-        reach = float(row_norms_squared(_centred(gram)).max(initial=0.0))
-        return 4.0 * gram.parameters["gamma"] * reach * terms + 4.0 * ROUNDING
-    return terms * max(1.0, abs(gram.parameters.get("degree", 1.0)))
-
-
-def _centred(gram: Gram) -> Any:
-    origin = gram.parameters.get("origin")
-    return gram.X if origin is None else np.asarray(gram.X) - origin
-
-
-def _extended(gram: Gram) -> tuple[Any, Index]:
+def _extended(kernel: Any, points: Any) -> tuple[Any, Index]:
     """The points with their extra columns, and the order of columns for the left factor."""
-    points = _centred(gram)
+    scale, extra = kernel.float32_terms(points)
     p = points.shape[1]
     order = np.arange(p)
-    if gram.name == "linear":
-        return _joined(points, 1.0, []), order
-    if gram.name == "poly":
-        gamma, coef0 = gram.parameters["gamma"], gram.parameters["coef0"]
-        ones = np.ones(points.shape[0])
-        # 1'coef0 + coef0'1 with halves: the order of the two columns is turned round.
-        extended = _joined(points, np.sqrt(gamma), [ones, 0.5 * coef0 * ones])
-        return extended, np.append(order, [p + 1, p])
-    gamma = gram.parameters["gamma"]
-    lengths = -gamma * row_norms_squared(points)
-    extended = _joined(points, np.sqrt(2.0 * gamma), [np.ones(len(lengths)), lengths])
-    return extended, np.append(order, [p + 1, p])
+    if extra is None:
+        return _joined(points, scale, []), order
+    return _joined(points, scale, [np.ones(len(extra)), extra]), np.append(order, [p + 1, p])
 
 
 def _joined(points: Any, scale: float, columns: list[Any]) -> Any:

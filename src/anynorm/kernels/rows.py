@@ -23,9 +23,9 @@ from anynorm.kernels.row_makers import RowMaker
 Index = NDArray[np.intp]
 Array = NDArray[np.float64]
 
-_LEAST_ROWS = 64
-_FEW_POINTS = 300
-_LITTLE_BYTES = 1 << 24
+_LEAST_ROWS = 64  # for each problem, however small the limit
+_FEW_POINTS = 300  # up to which float64 rows cost next to nothing
+_LITTLE_BYTES = 1 << 24  # that nobody misses, whatever the limit
 
 
 class KernelRows:
@@ -64,7 +64,6 @@ class KernelRows:
         buffer: NDArray[Any] | None = None,
     ) -> None:
         self.gram, self.n, self._holders = gram, gram.n, holders
-        # For few points float64 rows cost next to nothing.
         exact = exact or self.n <= _FEW_POINTS
         self._maker, self._max_bytes = RowMaker(gram, exact), int(max_bytes)
         self.entry_error = self._maker.error
@@ -90,7 +89,7 @@ class KernelRows:
 
     def can_shrink(self) -> bool:
         """Whether `shrunk` may be called: rows of one problem alone, and made from points."""
-        return self._holders == 1 and self.gram.name != "precomputed" and not self.are_exact
+        return self._holders == 1 and self.gram.X is not None and not self.are_exact
 
     def shrunk(self, kept: Index) -> KernelRows:
         """The kernel of the rows kept (ascending), in the same memory; what was loaded goes along.

@@ -25,7 +25,7 @@ class _FrozenWhenBuilt(ABCMeta):
 
 
 class Parameterised(metaclass=_FrozenWhenBuilt):
-    """Base of the slack norms: parameters, equality, hash and repr from the constructor."""
+    """Base of norms and kernels: parameters, equality, hash and repr from the constructor."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self.__dict__.get("_frozen", False):

@@ -56,8 +56,8 @@ def assert_same(one: Any, other: Any, where: str = "model") -> None:
     elif isinstance(one, SolutionPath):
         assert_same(one.__getstate__(), other.__getstate__(), where)
     elif isinstance(one, KernelSums | Gram):
-        assert one.name == other.name, where
-        assert_same(one.parameters, other.parameters, where)
+        assert_same(one.kernel, other.kernel, where)
+        assert_same(one.origin, other.origin, where)
     elif isinstance(one, np.random.RandomState):
         assert_same(one.get_state(), other.get_state(), where)
     elif hasattr(one, "__dict__") and not isinstance(one, type | str):

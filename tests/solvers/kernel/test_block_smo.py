@@ -5,7 +5,6 @@ import time
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,65 +39,6 @@ def problem_of(n, slack=None, constraints="inequality", C=10.0, gram=None, seed=
     loss = Loss.from_slack(L1() if slack is None else slack, constraints)
     gram = Gram.rbf(X, 0.2) if gram is None else gram(X)
     return Problem(y=y, C=C, loss=loss, gram=gram, sample_weight=weights)
-
-
-def kinds_of_gram():
-    return {
-        "linear": Gram.linear,
-        "rbf": lambda X: Gram.rbf(X, 0.3),
-        "poly": lambda X: Gram.poly(X, 0.5, 2, 1.0),
-        "poly 2.5": lambda X: Gram.poly(np.abs(X), 0.5, 2.5, 1.0),
-        "sparse rbf": lambda X: Gram.rbf(sp.csr_array(X), 0.3),
-        "sparse poly": lambda X: Gram.poly(sp.csr_array(X), 0.5, 3, 0.5),
-        "sparse linear": lambda X: Gram.linear(sp.csr_array(X)),
-        "precomputed": lambda X: Gram.precomputed(X @ X.T),
-        "callable": lambda X: Gram.from_callable(lambda A, B: (A @ B.T + 1) ** 2, X),
-        "far away": lambda X: Gram.rbf(X * 1e4, 1e-4),
-        "tiny": lambda X: Gram.linear(X * 1e-20),
-        "huge": lambda X: Gram.linear(X * 1e20),
-    }
-
-
-@pytest.mark.parametrize("kind", kinds_of_gram())
-def test_rows_are_those_of_the_kernel(kind):
-    n = 400
-    X, _ = noisy(n)
-    gram = kinds_of_gram()[kind](X)
-    rows = KernelRows(gram, 1 << 20)
-    K = gram.block(slice(None), slice(None))
-    index = np.array([3, 50, 7, 399])
-    slots = rows.load(index)
-    scores, weights = np.zeros(n), np.array([1.0, -2.0, 0.5, 3.0])
-    rows.add(scores, slots, weights)
-    size = np.abs(K).max()
-    np.testing.assert_allclose(
-        scores, weights @ K[index], atol=10 * rows.entry_error + 1e-15 * size
-    )
-    square = rows.square(slots, index, np.empty((0, 0)), np.full(4, -1))
-    np.testing.assert_allclose(
-        square, K[np.ix_(index, index)], atol=2 * rows.entry_error + 1e-15 * size
-    )
-    rows.release(slots)
-
-
-def test_rows_make_room_for_others_but_not_while_they_are_held():
-    n = 400
-    gram = Gram.rbf(noisy(n)[0], 0.2)
-    rows = KernelRows(gram, 0)
-    assert rows.capacity == 64
-    K = gram.block(slice(None), slice(None))
-    held = rows.load(np.arange(30))
-    for start in (30, 60, 90, 120):
-        slots = rows.load(np.arange(start, start + 30))
-        scores = np.zeros(n)
-        rows.add(scores, slots, np.ones(30))
-        np.testing.assert_allclose(scores, K[start : start + 30].sum(axis=0), atol=1e-4)
-        rows.release(slots)
-    scores = np.zeros(n)
-    rows.add(scores, held, np.ones(30))
-    np.testing.assert_allclose(scores, K[:30].sum(axis=0), atol=1e-4)
-    with pytest.raises(MemoryError, match="raise cache_size"):
-        rows.load(np.arange(100, 140))
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])

@@ -5,12 +5,11 @@ import time
 
 import numpy as np
 import pytest
-import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anynorm.kernels.gram import Gram
-from anynorm.kernels.half_matrix import Factor, HalfMatrix
+from anynorm.kernels.half_matrix import Factor
 from anynorm.kernels.rows import KernelRows
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
@@ -296,20 +295,6 @@ def test_gradients_give_way_to_a_factor_where_they_are_slow():
     assert auto.status is alone.status is Status.OPTIMAL
     assert auto.n_iter < 30 < alone.n_iter
     assert auto.certificate.gap < 1e-10  # a factor's
-
-
-@pytest.mark.parametrize("n", [1, 255, 256, 257, 700])
-def test_factor_and_inverse_are_lapacks(n):
-    X, _, d = noisy(max(n, 2))
-    X, d = X[:n], d[:n]
-    gram = Gram.rbf(X)
-    half = HalfMatrix(gram, None, np.inf, lambda: None)
-    H = gram.block(ALL, ALL) + np.diag(d)
-    B = np.random.default_rng(0).normal(size=(n, 3))
-    np.testing.assert_allclose(half.product(B), (H - np.diag(d)) @ B, atol=1e-12)
-    factor = Factor(half, d, lambda: None)
-    np.testing.assert_allclose(factor.solve(B), scipy.linalg.solve(H, B), atol=1e-10)
-    np.testing.assert_allclose(factor.inverse_diagonal(), np.diag(np.linalg.inv(H)), atol=1e-10)
 
 
 @settings(deadline=None)

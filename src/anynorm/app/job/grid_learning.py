@@ -20,7 +20,7 @@ from anynorm.estimators.least_norm_svc import LeastNormSVC
 from anynorm.estimators.least_squares_svc import LeastSquaresSVC
 from anynorm.estimators.linear_svc import LinearSVC
 from anynorm.estimators.svc import SVC
-from anynorm.kernels.gram import resolve_gamma
+from anynorm.kernels.gamma import resolve_gamma
 from anynorm.problem.solution import Status
 
 Candidate = dict[str, float]

@@ -17,17 +17,10 @@ from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators.constrained_lasso import ConstrainedLasso
 from anynorm.estimators.dictionaries import KernelDictionary, PolynomialDictionary
 from anynorm.estimators.reweighted_any import Reweighted
+from anynorm.kernels import KERNELS, takes_matrix
 from anynorm.problem.path_record import PathRecord
 
 State = dict[str, Any]
-
-KERNEL_PARAMETERS: dict[str, tuple[str, ...]] = {
-    "linear": (),
-    "rbf": ("gamma", "origin"),
-    "poly": ("gamma", "degree", "coef0"),
-    "precomputed": (),
-}
-"""What the kernels that a file may name depend on."""
 
 
 def require(condition: bool, what: str) -> None:
@@ -78,7 +71,7 @@ def check_kernel_classifier(state: State) -> None:
     require(is_matrix(state.get("intercept_"), (rows,)), "intercept_")
     require(is_matrix(state.get("support_"), (n_support,)), "support_")
     require(state["support_"].dtype.kind == "i", "support_")
-    if state["_kernel"]["name"] == "precomputed":
+    if takes_matrix(state["_kernel"]["name"]):
         require(bool(np.all(state["support_"] >= 0)), "support_")
         require(bool(np.all(state["support_"] < _n_features(state))), "support_")
     else:
@@ -91,9 +84,12 @@ def check_kernel(kernel: Any, n_features: int) -> None:
     """Check the name and the parameters of a kernel."""
     require(isinstance(kernel, dict) and set(kernel) == {"name", "parameters", "dtype"}, "a kernel")
     name, parameters = kernel["name"], kernel["parameters"]
-    require(isinstance(name, str) and name in KERNEL_PARAMETERS, "a kernel's name")
+    require(isinstance(name, str) and name in KERNELS, "a kernel's name")
+    expected = set(KERNELS[name]().get_params())
+    if KERNELS[name].translation_invariant:
+        expected.add("origin")
     require(isinstance(parameters, dict), "a kernel's parameters")
-    require(set(parameters) == set(KERNEL_PARAMETERS[name]), "a kernel's parameters")
+    require(set(parameters) == expected, "a kernel's parameters")
     for key, value in parameters.items():
         if key == "origin":
             require(value is None or is_matrix(value, (n_features,)), "a kernel's origin")

@@ -21,9 +21,11 @@ import numpy as np
 from anynorm import norms
 from anynorm.app.model_files import fitted
 from anynorm.app.model_files.container import ModelFileError
+from anynorm.kernels import KERNELS, FunctionKernel, Kernel
 
 State = dict[str, Any]
 
+_KERNEL = "anynorm.kernels.Kernel"
 _SHARED_PRIVATE = ("_sklearn_output_config", "_metadata_request")
 # Files keep the names that their classes had when the format was made.
 _MOVED = {
@@ -58,6 +60,8 @@ class Kind:
 
 def kind_of(value: Any) -> Kind | None:
     """Return the kind of an object, None where its very class is not in the table."""
+    if _is_named_kernel(value):
+        return KINDS[_KERNEL]
     for name in _by_last_name().get(type(value).__name__, ()):
         if type(value) is class_named(name):
             return KINDS[name]
@@ -179,16 +183,9 @@ def _with_kernel(
 
     def pack(value: Any) -> State:
         state = plain.pack(value)
-        kernel = state.pop(attribute, None)
-        if kernel is not None:
-            if kernel.name not in fitted.KERNEL_PARAMETERS:
-                raise ModelFileError(
-                    f"{type(value).__name__} was fitted with a kernel that is a function, which a "
-                    "model file cannot hold. Fit it with a named kernel or kernel='precomputed'."
-                )
-            dtype = getattr(kernel, "dtype", np.dtype(np.float64))
-            parts = {"name": kernel.name, "parameters": kernel.parameters, "dtype": dtype}
-            state["_kernel"] = parts
+        evaluator = state.pop(attribute, None)
+        if evaluator is not None:
+            state["_kernel"] = _kept(type(value).__name__, evaluator)
         return state
 
     def unpack(state: State) -> Any:
@@ -203,16 +200,50 @@ def _with_kernel(
     return Kind(name, pack, unpack)
 
 
-def _restored(attribute: str, kernel: State, state: State) -> Any:
+def _is_named_kernel(value: Any) -> bool:
+    return isinstance(value, Kernel) and KERNELS.get(value.name) is type(value)
+
+
+def _pack_kernel(kernel: Kernel) -> State:
+    """A kernel that is a parameter: the name says which class of `KERNELS` it is."""
+    return {"name": kernel.name, "parameters": kernel.get_params()}
+
+
+def _unpack_kernel(state: State) -> Kernel:
+    fitted.require(set(state) == {"name", "parameters"}, "a kernel")
+    fitted.require(isinstance(state["name"], str) and state["name"] in KERNELS, "a kernel's name")
+    return KERNELS[state["name"]](**state["parameters"])
+
+
+def _kept(owner: str, evaluator: Any) -> State:
+    """What a file keeps of the kernel of an evaluator, a `Gram` or `KernelSums`."""
+    kernel = evaluator.kernel
+    if not _is_named_kernel(kernel):
+        what = "a function"
+        if not isinstance(kernel, FunctionKernel):
+            what = f"an object of the class {type(kernel).__module__}.{type(kernel).__qualname__}"
+        raise ModelFileError(
+            f"{owner} was fitted with a kernel that is {what}, which a model file cannot hold. "
+            "Fit it with a named kernel or kernel='precomputed'."
+        )
+    parameters = kernel.get_params()
+    if kernel.translation_invariant:
+        parameters["origin"] = evaluator.origin
+    dtype = getattr(evaluator, "dtype", np.dtype(np.float64))
+    return {"name": kernel.name, "parameters": parameters, "dtype": dtype}
+
+
+def _restored(attribute: str, kept: State, state: State) -> Any:
     """The kernel of the support vectors or of a dictionary's rows, as `fit` had made it."""
     from anynorm.kernels.gram import Gram
 
+    parameters = dict(kept["parameters"])
+    origin = parameters.pop("origin", None)
+    kernel = KERNELS[kept["name"]](**parameters)
     if attribute == "_gram":
-        return Gram.restored(kernel["name"], state["components_"], kernel["parameters"])
-    precomputed = kernel["name"] == "precomputed"
-    points = state["support_"].astype(np.intp) if precomputed else state["support_vectors_"]
-    gram = Gram.restored(kernel["name"], points, kernel["parameters"])
-    return gram.sums(slice(None), kernel["dtype"])
+        return Gram(kernel, state["components_"], origin)
+    points = state["support_"].astype(np.intp) if kernel.takes_matrix else state["support_vectors_"]
+    return Gram(kernel, points, origin).sums(slice(None), kept["dtype"])
 
 
 def _record(name: str) -> Kind:
@@ -313,6 +344,7 @@ def _ours() -> Iterable[Kind]:
     yield _record("anynorm.path_record.PathRecord")
     yield _record("anynorm.estimators.reweighted_svc.WalkRecord")
     yield _record("anynorm.estimators.reweighted_any.BlackBoxRound")
+    yield Kind(_KERNEL, _pack_kernel, _unpack_kernel)
     for name in sorted({*norms.__all__} - {"Norm", "get_norm"}):
         yield _constructed(f"anynorm.norms.{name}")
 

@@ -16,7 +16,6 @@ from anynorm.estimators._kernel_model import KernelClassifier
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators.constrained_lasso import ConstrainedLasso
 from anynorm.estimators.reweighted_any import Reweighted
-from anynorm.kernels.sums import squared_lengths
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -117,8 +116,7 @@ def _simple_imputer(graph: Graph, rows: str, step: Any) -> str:
 
 
 def _kernel_dictionary(graph: Graph, rows: str, step: Any) -> str:
-    gram = step._gram
-    return _kernel_values(graph, rows, gram.name, gram.parameters, step.components_)
+    return _kernel_values(graph, rows, step._gram, step.components_)
 
 
 def _polynomial_dictionary(graph: Graph, rows: str, step: Any) -> str:
@@ -233,39 +231,19 @@ def _kernel_scores(graph: Graph, rows: str, model: Any) -> str:
     if weights.shape[1] == 0:
         constant = np.zeros((len(weights), model.n_features_in_))
         return _weighted(graph, rows, constant, model.intercept_)
-    if sums.name == "precomputed":
-        values = _columns(graph, rows, model.support_)
-    else:
-        vectors = model.support_vectors_
-        if sums.name == "linear":
-            return _weighted(graph, rows, weights @ _dense(vectors), model.intercept_)
-        values = _kernel_values(graph, rows, sums.name, sums.parameters, vectors)
-    return _weighted(graph, values, weights, model.intercept_)
+    if sums.kernel.is_inner_product:
+        return _weighted(graph, rows, weights @ _dense(model.support_vectors_), model.intercept_)
+    points = model.support_ if sums.kernel.takes_matrix else model.support_vectors_
+    return _weighted(graph, _kernel_values(graph, rows, sums, points), weights, model.intercept_)
 
 
-def _kernel_values(graph: Graph, rows: str, name: str, parameters: Any, points: Any) -> str:
-    """The kernel of all rows with the points, as `anynorm.kernels.gram` computes it."""
+def _kernel_values(graph: Graph, rows: str, evaluator: Any, points: Any) -> str:
+    """The kernel of all rows with the points, as its `Gram` or `KernelSums` computes it."""
     points = _dense(points)
-    if name == "rbf" and parameters["origin"] is not None:
-        rows = graph.node("Sub", rows, graph.constant(parameters["origin"]))
-        points = points - parameters["origin"]
-    if name not in ("linear", "rbf", "poly"):
-        raise ValueError(
-            f"a {name} kernel has no translation to ONNX: use 'rbf', 'poly' or 'linear'."
-        )
-    gamma = 1.0 if name == "linear" else float(parameters["gamma"])
-    factor = {"linear": 1.0, "poly": gamma, "rbf": -2.0}[name]  # in the points: see `_scaled`
-    values = graph.node("MatMul", rows, graph.constant(factor * points.T))
-    if name == "linear":
-        return values
-    if name == "poly":
-        values = graph.node("Add", values, graph.constant(float(parameters["coef0"])))
-        return graph.node("Pow", values, graph.constant(float(parameters["degree"])))
-    fixed = graph.constant(squared_lengths(points))
-    lengths = graph.node("ReduceSum", graph.node("Mul", rows, rows), graph.constant([1]))
-    values = graph.node("Add", graph.node("Add", values, lengths), fixed)
-    values = graph.node("Max", values, graph.constant(0.0))
-    return graph.node("Exp", graph.node("Mul", values, graph.constant(-gamma)))
+    if evaluator.origin is not None:
+        rows = graph.node("Sub", rows, graph.constant(evaluator.origin))
+        points = points - evaluator.origin
+    return evaluator.kernel.onnx(graph, rows, points)
 
 
 def _dense(points: Any) -> np.ndarray:

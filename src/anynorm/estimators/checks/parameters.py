@@ -16,11 +16,11 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from anynorm.design.checks import is_positive, is_real
+from anynorm.kernels import KERNELS, is_kernel
 from anynorm.losses import LOSSES
 from anynorm.norms import NAMED_NORMS, Norm, SquaredL2
 
 _SEED_LIMIT = 2**32
-_KERNELS = ("linear", "rbf", "poly", "precomputed")
 
 
 def _is_positive_or_none(value: Any) -> bool:
@@ -114,8 +114,9 @@ _RULES: dict[str, Rule] = {
     ),
     "constraints": one_of(("inequality", "equality")),
     "kernel": (
-        lambda value: callable(value) or (isinstance(value, str) and value in _KERNELS),
-        f"one of {', '.join(map(repr, _KERNELS))} or a function of two sets of rows",
+        is_kernel,
+        f"one of {', '.join(map(repr, KERNELS))}, a kernel of anynorm.kernels or a function of two "
+        "sets of rows",
     ),
     "budget": (
         _is_count_or_share,

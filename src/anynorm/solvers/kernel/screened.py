@@ -22,9 +22,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from anynorm.kernels.row_makers import ACCURATE, product_error
+from anynorm.kernels.blocks import ranges
+from anynorm.kernels.row_makers import ACCURATE
 from anynorm.kernels.rows import KernelRows
-from anynorm.kernels.sums import WORTH_COMPILED, ranges
+from anynorm.kernels.sums import WORTH_COMPILED
 from anynorm.losses.bias import optimal_bias
 from anynorm.problem import Problem
 from anynorm.problem.certificate import Values, relative_gap
@@ -58,7 +59,7 @@ def pays(problem: Problem) -> bool:
     return (
         gram is not None
         and gram.psd is True
-        and problem.n_rows >= (_FEWEST_LINEAR if gram.name == "linear" else _FEWEST)
+        and problem.n_rows >= (_FEWEST_LINEAR if gram.kernel.is_inner_product else _FEWEST)
         and problem.loss.one_sided
     )
 
@@ -203,14 +204,14 @@ class ScreenedSearch:
     def _scores(self, index: Index | slice) -> Array:
         """K beta for some rows, in float32 where that serves."""
         gram, used = self.rows.gram, np.flatnonzero(self.beta)
-        if gram.name == "linear":
+        if gram.kernel.is_inner_product:
             return self.rows.exact_scores(self.beta)[index]
         if sp.issparse(gram.X):
             image = np.zeros(gram.n)
             self.rows.add_any(image, used, self.beta[used])
             return image[index]
         assert gram.X is not None
-        sums = gram.sums(used, np.float32 if product_error(gram) <= ACCURATE else np.float64)
+        sums = gram.sums(used, np.float32 if gram.float32_error() <= ACCURATE else np.float64)
         if isinstance(index, slice):
             return sums(gram.X[index], self.beta[used], n_values=WORTH_COMPILED)
         parts = [

@@ -120,7 +120,7 @@ def _has_few_features(search: KernelSearch) -> bool:
     assert gram is not None
     if search.solve_features is None or search.start is not None:
         return False
-    if gram.name != "linear" or gram.X is None:
+    if not gram.kernel.is_inner_product or gram.X is None:
         return False
     return gram.n >= _MANY_ROWS and gram.X.shape[1] < gram.n
 

@@ -1,0 +1,56 @@
+"""The width of a kernel from the data: what "scale" and "auto" mean."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from anynorm.design import rmatvec
+from anynorm.kernels.blocks import ranges
+
+Array = NDArray[np.float64]
+
+_SUMMED_BY_NUMPY = 1 << 21  # entries of X that one temporary copy of them may have
+_CACHED_ENTRIES = 1 << 15  # of X, 256 kB, that stay in the cache between mean and square
+
+
+def resolve_gamma(gamma: str | float, X: Any, weights: Array | None = None) -> float:
+    """Return gamma as a number: "scale" is 1 / (p Var(X)), "auto" is 1 / p.
+
+    The variance is that of all entries, rows counted as often as they weigh.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.kernels.gamma import resolve_gamma
+    >>> resolve_gamma("scale", np.array([[0.0, 2.0], [2.0, 0.0]]))
+    0.5
+    """
+    if gamma == "auto":
+        return 1.0 / X.shape[1]
+    if gamma == "scale":
+        variance = _variance(X, weights)
+        return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+    if isinstance(gamma, str) or not 0 <= gamma < np.inf:
+        raise ValueError(f"gamma must be 'scale', 'auto' or a number of at least 0; got {gamma!r}")
+    return float(gamma)
+
+
+def _variance(X: Any, weights: Array | None) -> float:
+    """The variance of all entries, zeros of a sparse X included."""
+    if weights is None and not sp.issparse(X) and X.size <= _SUMMED_BY_NUMPY:
+        return float(np.var(X, dtype=np.float64))
+    w = np.ones(X.shape[0]) if weights is None else weights
+    size = float(w.sum()) * X.shape[1]
+    mean = float(rmatvec(X, w).sum()) / size
+    if not sp.issparse(X):
+        step = max(1, _CACHED_ENTRIES // X.shape[1])  # rows that stay in the cache
+        parts = ((X[rows] - mean, w[rows]) for rows in ranges(X.shape[0], step))
+        return float(sum(u @ np.einsum("ij,ij->i", d, d) for d, u in parts)) / size
+    rows = X.tocsr()
+    row_of = np.repeat(np.arange(X.shape[0]), np.diff(rows.indptr))
+    stored = float(w[row_of] @ np.square(rows.data.astype(np.float64) - mean))
+    return (stored + (size - float(w @ np.diff(rows.indptr))) * mean**2) / size
