@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from anynorm import SVC, LinearSVC, SparseSVC
-from anynorm.estimators.sparse_svc import SPARSE_LOSSES
 from anynorm.losses import LOSSES
 from anynorm.problem.solution import Status
 from tests.estimators.plain import noisy_classes, objective_of
@@ -18,7 +17,7 @@ from tests.spies import Stopwatch, calls_of_solver, replace_solver, seconds_to_o
 every_model = pytest.mark.parametrize("Model", [LinearSVC, SparseSVC])
 every_loss = pytest.mark.parametrize(
     ("Model", "loss"),
-    [(LinearSVC, loss) for loss in LOSSES] + [(SparseSVC, loss) for loss in SPARSE_LOSSES],
+    [(LinearSVC, loss) for loss in LOSSES] + [(SparseSVC, loss) for loss in LOSSES],
 )
 dense_or_sparse = pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 
@@ -114,7 +113,7 @@ def test_duals_of_another_problem_do_no_harm(Model, change):
 
 @dense_or_sparse
 @pytest.mark.parametrize(
-    ("Model", "loss"), [(LinearSVC, "hinge"), *((SparseSVC, loss) for loss in SPARSE_LOSSES)]
+    ("Model", "loss"), [(LinearSVC, "hinge"), *((SparseSVC, loss) for loss in LOSSES)]
 )
 def test_a_time_limit_ends_a_fit_with_a_certified_model(Model, loss, kind):
     X, y = hard_problem(4000, 150, 3) if Model is LinearSVC else hard_problem(600, 400, 2)
@@ -138,7 +137,7 @@ def test_a_time_limit_ends_a_fit_with_a_certified_model(Model, loss, kind):
     ("Model", "loss"),
     [
         *((LinearSVC, loss) for loss in ("hinge", "logistic", "absolute")),
-        *((SparseSVC, loss) for loss in SPARSE_LOSSES),
+        *((SparseSVC, loss) for loss in LOSSES),
     ],
 )
 def test_too_few_iterations_end_with_a_warning_and_a_true_certificate(Model, loss, kind):
@@ -235,7 +234,7 @@ def test_an_interrupted_fit_leaves_the_model_as_it_was(monkeypatch, Model, error
 
 @dense_or_sparse
 @pytest.mark.parametrize(
-    ("Model", "loss"), [(LinearSVC, "hinge"), *((SparseSVC, loss) for loss in SPARSE_LOSSES)]
+    ("Model", "loss"), [(LinearSVC, "hinge"), *((SparseSVC, loss) for loss in LOSSES)]
 )
 def test_an_interrupt_is_obeyed_within_half_a_second(Model, loss, kind):
     C, size = (1e4, (20_000, 150, 3)) if Model is LinearSVC else (1e2, (4000, 1500, 2))

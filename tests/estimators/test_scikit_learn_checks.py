@@ -10,7 +10,6 @@ from sklearn.utils.estimator_checks import (
 )
 
 from anynorm import LinearSVC, Reweighted, ReweightedSVC, SparseSVC, SparseSVCCV
-from anynorm.estimators.sparse_svc import SPARSE_LOSSES
 from anynorm.losses import LOSSES
 from tests.estimators.public import ESTIMATORS, made
 
@@ -20,7 +19,7 @@ WITH_INTERCEPT = [
     *(LinearSVC(loss=loss, tol=1e-10) for loss in LOSSES),
     LinearSVC(loss="squared_hinge", intercept_scaling=1.0, tol=1e-10),
     SparseSVC(intercept_scaling=1.0),
-    *(SparseSVC(loss=loss, tol=1e-10) for loss in SPARSE_LOSSES),
+    *(SparseSVC(loss=loss, tol=1e-10) for loss in LOSSES),
     SparseSVC(loss="squared_hinge", intercept_scaling=1.0, tol=1e-10),
     SparseSVCCV(cv=2, rule="one_se", max_features=5),
     SparseSVCCV(cv=2, rule="fewest", scoring="balanced_accuracy"),
@@ -67,7 +66,7 @@ def test_estimator_checks_without_intercept(estimator, check):
     "estimator",
     [
         *(LinearSVC(loss=loss) for loss in LOSSES),
-        *(SparseSVC(loss=loss) for loss in SPARSE_LOSSES),
+        *(SparseSVC(loss=loss) for loss in LOSSES),
     ],
     ids=str,
 )

@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC as Liblinear
 
 from anynorm import KernelDictionary, LinearSVC, PolynomialDictionary, SparseSVC
 from anynorm.datasets import make_relevant, make_skin
-from anynorm.estimators.sparse_svc import SPARSE_LOSSES as LOSSES
+from anynorm.losses import LOSSES
 from tests.estimators.plain import noisy_classes, objective_of
 from tests.estimators.test_errors import BAD_PARAMETERS, BAD_WEIGHTS, BAD_X, BAD_Y
 from tests.estimators.test_input import CONVERTED, SHARED

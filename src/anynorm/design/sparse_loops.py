@@ -109,9 +109,10 @@ def gap_share(gradient, dual, lower, upper, shift):
     """What one example adds to primal - dual, given the gradient of its dual coordinate."""
     if shift > 0:
         residual = shift * dual - gradient
-        if residual > 0 or lower < 0:
+        best = min(max(residual / shift, lower), upper)
+        if lower < best < upper:
             return gradient * gradient / (2 * shift)
-        return dual * gradient - 0.5 * shift * dual * dual
+        return (best - dual) * (residual - 0.5 * shift * (best + dual))
     if gradient < 0:
         return (dual - upper) * gradient
     return (dual - lower) * gradient

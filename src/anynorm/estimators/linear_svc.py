@@ -25,9 +25,9 @@ class LinearSVC(LinearClassifier):
     ----------
     C : float, default=1.0
         The price of the loss; the larger, the closer the fit to the training data.
-    loss : {"hinge", "squared_hinge", "logistic", "squared", "absolute"}, default="hinge"
+    loss : {"hinge", "squared_hinge", "logistic", "squared", "absolute"} or Loss, default="hinge"
         The loss of a margin m: ``max(0, 1 - m)``, ``max(0, 1 - m)**2``, ``log(1 + exp(-m))``,
-        ``(1 - m)**2`` or ``abs(1 - m)``.
+        ``(1 - m)**2`` or ``abs(1 - m)``; or one of your own, a `anynorm.losses.Loss`.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     intercept_scaling : float or None, default=None

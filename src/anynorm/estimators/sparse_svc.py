@@ -9,10 +9,8 @@ from anynorm.estimators._fitting import deadline, solve_classes, store_linear
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._messages import classes_printer
 from anynorm.estimators.checks.labels import usable_penalties, validate
-from anynorm.estimators.checks.parameters import check_parameters, one_of
+from anynorm.estimators.checks.parameters import check_parameters
 from anynorm.estimators.linear_svc import LinearSVC
-
-SPARSE_LOSSES = ("hinge", "squared_hinge", "logistic", "absolute")
 
 
 @documented_like(LinearSVC)
@@ -33,9 +31,7 @@ class SparseSVC(LinearClassifier):
     C : float, default=1.0
         The price of the loss; the larger, the closer the fit to the training data and the more
         features it uses.
-    loss : {"hinge", "squared_hinge", "logistic", "absolute"}, default="hinge"
-        The loss of a margin m: ``max(0, 1 - m)``, ``max(0, 1 - m)**2``, ``log(1 + exp(-m))`` or
-        ``abs(1 - m)``.
+    loss : as in `LinearSVC`
     penalty_weights : array-like of shape (p,) or None, default=None
         The weights u of the features' penalties; None is 1 for all.  A feature of weight 0 is
         never penalised, one of weight infinity is left out.
@@ -160,7 +156,7 @@ class SparseSVC(LinearClassifier):
         >>> model.coef_
         array([[-2.,  0.]])
         """
-        check_parameters(self, loss=one_of(SPARSE_LOSSES))
+        check_parameters(self)
         end = deadline(self.time_limit)
         data = validate(self, X, y, sample_weight)
         penalties = usable_penalties(self.penalty_weights, data)

@@ -147,13 +147,15 @@ class Loss(ABC):
         if size == 0.0:
             return 0.0
         top = min(limit, _NO_BOUND / size)
+
+        def fall(t: float) -> float:
+            return 0.5 * t**2 * curvature - self.dual_gain(t * a, C, weights)
+
         found = minimize_scalar(
-            lambda t: 0.5 * t**2 * curvature - self.dual_gain(t * a, C, weights),
-            bounds=(0.0, top),
-            method="bounded",
-            options={"xatol": ROUNDING * top},
+            fall, bounds=(0.0, top), method="bounded", options={"xatol": ROUNDING * top}
         )
-        return float(found.x)
+        # The search stops short of its end, which is the best one where a bound is in the way.
+        return min((float(found.x), min(1.0, top), top), key=fall)
 
     def bias_interval(self, scores: Array, y: Array, weights: Array | None = None) -> Interval:
         """Return the ends of the interval of all b that minimise ``g(1 - y (scores + b))``.

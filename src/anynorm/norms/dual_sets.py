@@ -63,14 +63,26 @@ class Box(DualSet):
         lower = -upper if signed else np.zeros_like(upper)
         return cls(signed, lower, upper, np.zeros_like(upper) if shift is None else shift)
 
+    def part(self, rows: NDArray[np.intp]) -> Box:
+        """Return the box of some rows."""
+        return Box(self.signed, self.lower[rows], self.upper[rows], self.shift[rows])
+
     def gap(self, residual: Array, dual: Array) -> float:
         """Return ``sum_i max_{a in box} a r - a_i r``, the slacks' part of the gap (shift 0)."""
         best = np.where(residual > 0, self.upper, self.lower) * residual
         return float((best - dual * residual).sum())
 
+    def costs(self, residual: Array) -> Array:
+        """Return what each residual costs: the largest ``a r - 1/2 shift a^2`` in the box."""
+        at = np.where(residual > 0, self.upper, self.lower)
+        curved = self.shift > 0
+        inside = np.divide(residual, self.shift, out=np.zeros_like(residual), where=curved)
+        at = np.where(curved, np.clip(inside, self.lower, self.upper), at)
+        return at * (residual - 0.5 * self.shift * at)
+
     def cost(self, residual: Array) -> float:
-        """Return the loss whose conjugate is the box (shift 0)."""
-        return float((np.where(residual > 0, self.upper, self.lower) * residual).sum())
+        """Return the loss whose conjugate is the box."""
+        return float(self.costs(residual).sum())
 
 
 @dataclass(frozen=True, eq=False)

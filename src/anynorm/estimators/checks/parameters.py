@@ -17,7 +17,7 @@ import numpy as np
 
 from anynorm.design.checks import is_positive, is_real
 from anynorm.kernels import KERNELS, is_kernel
-from anynorm.losses import LOSSES
+from anynorm.losses import LOSSES, Loss
 from anynorm.norms import NAMED_NORMS, Norm, SquaredL2
 
 _SEED_LIMIT = 2**32
@@ -105,7 +105,10 @@ _RULES: dict[str, Rule] = {
         is_positive,
         "a positive, finite number (the largest 1-norm of the coefficients)",
     ),
-    "loss": one_of(LOSSES),
+    "loss": (
+        lambda value: value in LOSSES if isinstance(value, str) else isinstance(value, Loss),
+        f"one of {', '.join(map(repr, LOSSES))} or a loss of your own (anynorm.losses.Loss)",
+    ),
     "slack": (
         lambda value: (
             value in NAMED_NORMS if isinstance(value, str) else isinstance(value, Norm | SquaredL2)

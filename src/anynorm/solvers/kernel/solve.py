@@ -97,8 +97,8 @@ def solve_kernel(
     >>> solution.dual, solution.intercept, solution.status.value
     (array([0.5, 0.5]), 0.0, 'optimal')
     """
-    if problem.gram is None or not problem.free_bias or problem.loss.slack is None:
-        raise ValueError("a kernel problem needs a gram, a free intercept and a norm of the slacks")
+    if problem.gram is None or not problem.free_bias:
+        raise ValueError("a kernel problem needs a gram and a free intercept")
     if rows is None:
         rows = KernelRows(problem.gram, int(cache_size * MEGABYTE))
     best = Incumbent(problem, tol, Budget(max_iter, deadline), progress)

@@ -66,8 +66,8 @@ class _Point:
     def __init__(self, features, y, box, precision):
         self.features, self.y, self.precision = features, y, precision
         self.rows = np.flatnonzero(box.upper > box.lower)
-        self.lower, self.upper = box.lower[self.rows], box.upper[self.rows]
-        self.shift = box.shift[self.rows]
+        self.box = box.part(self.rows)
+        self.lower, self.upper, self.shift = self.box.lower, self.box.upper, self.box.shift
         self.label = y[self.rows]
         self.u, self.bias = np.zeros(features.p), 0.0
         self.scores = np.zeros(features.n)
@@ -106,11 +106,7 @@ class _Point:
     def relative_gap(self) -> float:
         """Products, infeasibility and bias error against the primal value."""
         r, a = self.residual, self.dual
-        bound = np.where(r > 0, np.where(self.bounded, self.upper, 0.0), self.lower)
-        squared = np.divide(
-            np.maximum(r, 0.0) ** 2, 2 * self.shift, out=np.zeros_like(r), where=self.shift > 0
-        )
-        cost = np.where(self.shift > 0, squared, bound * r)
+        cost = self.box.costs(r)
         primal = 0.5 * float(self.u @ self.u) + float(cost.sum())
         slack = float((cost - a * r + 0.5 * self.shift * a**2).sum())
         inner = 0.5 * float(self.gradient @ self.gradient) + abs(self.bias_gradient)

@@ -57,7 +57,8 @@ def polish_free_set(
         u, bias, dual, scores = solved
         if rows.size == 0 and precision == 0.0:
             bias = _middle(side, y, scores)
-        changed = _changed_sides(side, box, margin, dual, 1.0 - y * (scores + bias))
+        pull = 1.0 - y * (scores + bias) - box.shift * dual
+        changed = _changed_sides(side, box, margin, dual, pull)
         if np.array_equal(changed, side):
             return u, bias, np.clip(dual, box.lower, box.upper)
         if changed.tobytes() in seen:
@@ -67,14 +68,14 @@ def polish_free_set(
     return None
 
 
-def _changed_sides(side, box, margin, dual, residual):
-    """Which variables sit at a bound after one solve; residual > 0 pulls a dual upwards."""
+def _changed_sides(side, box, margin, dual, pull):
+    """Which variables sit at a bound after one solve; pull > 0 is one upwards."""
     out = side.copy()
     free, movable = side == 0, box.upper > box.lower
     out[free & (dual < box.lower - margin)] = -1
     out[free & (dual > box.upper + margin)] = 1
-    out[(side < 0) & (residual > _ROUNDING) & movable] = 0
-    out[(side > 0) & (residual < -_ROUNDING) & movable] = 0
+    out[(side < 0) & (pull > _ROUNDING) & movable] = 0
+    out[(side > 0) & (pull < -_ROUNDING) & movable] = 0
     return out
 
 
