@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from anynorm.design import matvec, rmatvec, row_norms_squared
+from anynorm.design import design_of
 from anynorm.kernels.sums import (
     WORTH_COMPILED,
     DenseSums,
@@ -160,7 +160,7 @@ class Gram:
     def diagonal(self) -> Array:
         """Return the diagonal of K."""
         if self.name == "linear":
-            return row_norms_squared(self._points)
+            return design_of(self._points).row_norms_squared()
         if self.name == "rbf":
             return np.ones(self.n)
         step = 64
@@ -179,8 +179,8 @@ class Gram:
         points = _take(self.parameters.get("K", self._points), rows)
         used = np.flatnonzero(beta)
         if self.name == "linear":
-            w = rmatvec(_take(self._points, used), beta[used])
-            return _finite(matvec(points, w))
+            w = design_of(_take(self._points, used)).rmatvec(beta[used])
+            return _finite(design_of(points).matvec(w))
         out, others = np.zeros(points.shape[0]), slice(None)
         n_values = WORTH_COMPILED if compiled else len(out) * len(used)
         small = self.X is not None and len(used) * self.X.shape[1] <= _HALVED_ENTRIES
@@ -322,7 +322,7 @@ def _variance(X: Any, weights: Array | None) -> float:
         return float(np.var(X, dtype=np.float64))
     w = np.ones(X.shape[0]) if weights is None else weights
     size = float(w.sum()) * X.shape[1]
-    mean = float(rmatvec(X, w).sum()) / size
+    mean = float(design_of(X).rmatvec(w).sum()) / size
     if not sp.issparse(X):
         step = max(1, _CACHED_ENTRIES // X.shape[1])  # rows that stay in the cache
         parts = ((X[rows] - mean, w[rows]) for rows in ranges(X.shape[0], step))
@@ -345,7 +345,7 @@ def _origin(X: Any) -> Array | None:
         return None
     mean = np.asarray(X).mean(axis=0, dtype=np.float64)
     square = float(mean @ mean)
-    spread = float(row_norms_squared(X).mean()) - square
+    spread = float(design_of(X).row_norms_squared().mean()) - square
     return None if square <= spread else mean
 
 

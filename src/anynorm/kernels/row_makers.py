@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from anynorm.design import row_norms_squared
+from anynorm.design import design_of
 from anynorm.kernels.exponential_loops import exp_in_place_32
 from anynorm.kernels.gram import Gram
 
@@ -112,7 +112,7 @@ def product_error(gram: Gram) -> float:
     assert gram.X is not None
     terms = ROUNDING * (4.0 + np.sqrt(gram.X.shape[1]))
     if gram.name == "rbf":
-        reach = float(row_norms_squared(_centred(gram)).max(initial=0.0))
+        reach = float(design_of(_centred(gram)).row_norms_squared().max(initial=0.0))
         return 4.0 * gram.parameters["gamma"] * reach * terms + 4.0 * ROUNDING
     return terms * max(1.0, abs(gram.parameters.get("degree", 1.0)))
 
@@ -136,7 +136,7 @@ def _extended(gram: Gram) -> tuple[Any, Index]:
         extended = _joined(points, np.sqrt(gamma), [ones, 0.5 * coef0 * ones])
         return extended, np.append(order, [p + 1, p])
     gamma = gram.parameters["gamma"]
-    lengths = -gamma * row_norms_squared(points)
+    lengths = -gamma * design_of(points).row_norms_squared()
     extended = _joined(points, np.sqrt(2.0 * gamma), [np.ones(len(lengths)), lengths])
     return extended, np.append(order, [p + 1, p])
 

@@ -17,7 +17,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import DTypeLike, NDArray
 from threadpoolctl import threadpool_limits
 
-from anynorm.design import row_norms_squared
+from anynorm.design import design_of
 
 Array = NDArray[np.float64]
 Block = NDArray[Any]
@@ -194,7 +194,7 @@ def _compiled(dtype: np.dtype[Any]) -> Callable[..., Any]:
 
 def squared_lengths(X: Any) -> Array:
     """Return ||x||^2 of the rows, less a rounding error, so that equal rows are at distance 0."""
-    return row_norms_squared(X) * (1.0 - 8 * np.finfo(np.float64).eps)
+    return design_of(X).row_norms_squared() * (1.0 - 8 * np.finfo(np.float64).eps)
 
 
 def rbf_of_products(values: Block, rows: Block, columns: Block, *, gamma: float) -> Block:

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LinearRegression, lars_path
 
 from anynorm import ConstrainedLasso
-from anynorm.design.lasso_design import LassoDesign
+from anynorm.design import design_of
 from anynorm.problem.solution import Status
 from anynorm.reductions import soft_margin, svm_to_lasso
 from anynorm.solvers.lasso.homotopy import follow_lasso
@@ -207,7 +207,7 @@ def test_limits_that_cannot_be_used_are_named(limits, message):
 
 def test_rounding_that_ends_a_path_is_told(monkeypatch):
     """A joint that the products of all columns refute, at every strength of ties."""
-    from anynorm.solvers.one_norm import lasso_homotopy
+    from anynorm.solvers.lasso import homotopy as lasso_homotopy
 
     monkeypatch.setattr(lasso_homotopy._Homotopy, "_allowed", lambda *_: -1.0)
     with pytest.warns(ConvergenceWarning, match="rounding ended 1 of 1 paths"):
@@ -288,7 +288,7 @@ def test_many_columns_take_little_time():
     rng = np.random.default_rng(0)
     X = np.asfortranarray(rng.normal(size=(300, 10_000)))
     b = X[:, :30] @ rng.normal(size=30) + 2 * rng.normal(size=300)
-    design = LassoDesign(X, None, False)
+    design = design_of(X).centred(None, False)
     follow_lasso(design, b, max_joints=3)
     began = time.process_time()
     record = follow_lasso(design, b, max_joints=200)

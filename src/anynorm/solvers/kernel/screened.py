@@ -20,9 +20,9 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from anynorm.design import design_of
 from anynorm.kernels.row_makers import ACCURATE, product_error
 from anynorm.kernels.rows import KernelRows
 from anynorm.kernels.sums import WORTH_COMPILED, ranges
@@ -237,7 +237,7 @@ class ScreenedSearch:
         gram, used = self.rows.gram, np.flatnonzero(self.beta)
         if gram.name == "linear":
             return self.rows.exact_scores(self.beta)[index]
-        if sp.issparse(gram.X):
+        if design_of(gram.X).sparse:
             image = np.zeros(gram.n)
             self.rows.add_any(image, used, self.beta[used])
             return image[index]

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from anynorm.design.lasso_design import LassoDesign
+from anynorm.design.views import CentredDesign
 from anynorm.problem.certificate import Certificate, relative_gap
 from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.reductions import lasso_to_svm
@@ -52,7 +52,7 @@ _KERNEL_STEPS = 1e8  # that one call of a compiled kernel may take, well under 0
 
 
 def solve_lasso_ball(
-    design: LassoDesign,
+    design: CentredDesign,
     b: Array,
     radius: float,
     *,
@@ -81,16 +81,17 @@ class LassoBall:
     --------
     >>> import numpy as np
     >>> from anynorm.solvers.lasso.ball import LassoBall
-    >>> from anynorm.design.lasso_design import LassoDesign
-    >>> ball = LassoBall(LassoDesign(np.diag([2.0, 1.0]), None, False), np.array([2.0, 3.0]))
+    >>> from anynorm.design import design_of
+    >>> design = design_of(np.diag([2.0, 1.0])).centred(None, False)
+    >>> ball = LassoBall(design, np.array([2.0, 3.0]))
     >>> ball.solve(1.0).coef.round(6), ball.solve(2.0).coef.round(6)
     (array([0.4, 0.6]), array([0.6, 1.4]))
     """
 
-    def __init__(self, design: LassoDesign, b: Array) -> None:
+    def __init__(self, design: CentredDesign, b: Array) -> None:
         self.design, self.b = design, b
         self.zero_primal = float(b @ b)
-        self.first_pull = self.pull = design.adjoint(b)
+        self.first_pull = self.pull = design.rmatvec(b)
         self.residual = b
         self.first_penalty = self.penalty = float(np.abs(self.pull).max(initial=0.0))
         self.trend: Array | None = None
@@ -152,8 +153,8 @@ class LassoBall:
             if within and not self._settle(pulled):
                 self._settle_by_svm()
         before = self.pull
-        self.residual = self.b - self.design.combine(self.work.index, self.x)
-        self.pull = self.design.adjoint(self.residual)
+        self.residual = self.b - self.work.block.matvec(self.x)
+        self.pull = self.design.rmatvec(self.residual)
         moved = last - self.penalty
         self.trend = (before - self.pull) / moved if moved > 0 else None
         return within
@@ -273,7 +274,7 @@ class LassoBall:
 
     def _settle_by_svm(self) -> None:
         """The same by Wolfe's method on the equivalent SVM, which takes more steps but ends."""
-        points = lasso_to_svm(self.design.dense_block(self.work.index), self.b, self.radius)
+        points = lasso_to_svm(self.design.dense_columns(self.work.index), self.b, self.radius)
         size = float(np.abs(self.x).sum())
         start = points.to_simplex(self.x * min(1.0, self.radius / size if size > 0 else 1.0))
         found = solve_min_norm(
@@ -284,14 +285,14 @@ class LassoBall:
         )
         assert found.x is not None
         self.x = points.to_lasso(found.x)
-        residual = self.b - self.design.combine(self.work.index, self.x)
+        residual = self.b - self.work.block.matvec(self.x)
         self.penalty = float(
-            np.abs(self.design.adjoint(residual)[self.work.index]).max(initial=0.0)
+            np.abs(self.design.rmatvec(residual)[self.work.index]).max(initial=0.0)
         )
 
 
 def certify_ball(
-    design: LassoDesign,
+    design: CentredDesign,
     b: Array,
     radius: float,
     coef: Array,
@@ -301,9 +302,9 @@ def certify_ball(
 ) -> Certificate:
     """Certify coefficients: ``||A x - b||^2`` from these alone, the bound from the dual alone."""
     index = np.flatnonzero(coef)
-    residual = b - design.combine(index, coef[index])
+    residual = b - design.matvec(coef[index], columns=index)
     primal, zero_primal = float(residual @ residual), float(b @ b)
-    bound = dual_value(b, radius, dual, _top(design.adjoint(dual)))
+    bound = dual_value(b, radius, dual, _top(design.rmatvec(dual)))
     gap = relative_gap(primal, bound, zero_primal)
     status = Status.OPTIMAL if abs(gap) <= tol else stopped
     return Certificate(primal, bound, gap, status, tol, zero_primal)

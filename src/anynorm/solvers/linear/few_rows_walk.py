@@ -323,9 +323,10 @@ class _Walk:
     def _hand_over(self) -> tuple[_Found, int]:
         """The round's problem by the other methods, from the point found."""
         assert self.beta is not None
-        X, scale = self.columns.T, None if self.weights is None else np.sqrt(self.weights)
+        scale = None if self.weights is None else np.sqrt(self.weights)
+        X: Any = self.columns.T
         if not len(self.columns):
-            X, scale = self.problem.X, np.zeros(self.problem.n_coefs)
+            X, scale = self.problem.design, np.zeros(self.problem.n_coefs)
         bias: Any = "free" if self.dual.free else self.bias_size or None
         solution = solve_linear(
             replace(self.problem, X=X, feature_scale=scale, intercept=bias),

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from anynorm.design.features import DenseFeatures, SparseFeatures
+from anynorm.design import Design
 from anynorm.solvers.linear.newton import (
     Iterate,
     Logistic,
@@ -20,7 +20,7 @@ from anynorm.solvers.linear.newton import (
     SquaredHinge,
     minimise_smooth,
 )
-from anynorm.solvers.linear.points import PrimalDual
+from anynorm.solvers.linear.primal_dual import PrimalDual
 
 _SHARE = 16
 _ROWS_PER_COLUMN = 5
@@ -30,7 +30,7 @@ _EXTRA_STEPS = 10
 
 
 def solve_newton(
-    features: DenseFeatures | SparseFeatures,
+    features: Design,
     y: np.ndarray,
     curve: SquaredHinge | Squared | Logistic,
     precision: float,
@@ -44,7 +44,7 @@ def solve_newton(
     """The minimiser to a relative gap of `tol`; `exact` goes on until rounding stops it."""
     if start is None:
         start = PrimalDual(np.zeros(features.p), 0.0, np.zeros(features.n))
-        if isinstance(features, DenseFeatures):
+        if not features.sparse:
             start = _from_sample(features, y, curve, precision, start, spend)
 
     def value(at: Iterate) -> float:
@@ -73,7 +73,7 @@ def _until_rounding(value: Callable[[Iterate], float], tol: float) -> Callable[[
 
 
 def _from_sample(
-    features: DenseFeatures,
+    features: Design,
     y: np.ndarray,
     curve: SquaredHinge | Squared | Logistic,
     precision: float,
@@ -87,7 +87,7 @@ def _from_sample(
     rows = np.sort(np.random.default_rng(0).choice(features.n, m, replace=False))
     if abs(y[rows].sum()) == m:
         return start
-    sample = DenseFeatures(features.X[rows], features.scale)
+    sample = features.take_rows(rows)
     part = replace(curve, cost=curve.cost[rows] * _SHARE)
 
     def done(at: Iterate) -> bool:

@@ -22,9 +22,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 
-from anynorm.design import matvec, rmatvec, row_norms_squared
 from anynorm.losses.bias import optimal_bias
 from anynorm.norms import L1, SquaredL2
 from anynorm.problem import Problem
@@ -51,13 +49,12 @@ def pays(problem: Problem) -> bool:
 
     Weights of the slack norm itself are not looked at row by row here.
     """
-    X, slack = problem.X, problem.loss.slack
+    X, slack = problem.design, problem.loss.slack
     return (
-        X is not None
-        and not sp.issparse(X)
-        and X.shape[0] * X.shape[1] >= _ENTRIES
+        not X.sparse
+        and X.n * X.p >= _ENTRIES
         and isinstance(slack, L1 | SquaredL2)
-        and X.shape[0] >= _ROWS_PER_COLUMN[isinstance(slack, L1)] * X.shape[1]
+        and X.n >= _ROWS_PER_COLUMN[isinstance(slack, L1)] * X.p
         and slack.weights is None
         and not problem.loss.signed
     )
@@ -121,7 +118,7 @@ class RowSearch:
         for rows in (sample[::_SAMPLE], sample):
             weights = self.weights[rows] * (len(alive) / len(rows))
             found = self.solve_part(
-                replace(p, X=p.X[rows], y=p.y[rows], sample_weight=weights),
+                replace(p, X=p.design.take_rows(rows), y=p.y[rows], sample_weight=weights),
                 tol=_SAMPLE_TOL[self.hinge],
                 max_iter=max_iter,
                 deadline=deadline,
@@ -141,7 +138,7 @@ class RowSearch:
     def _look(self) -> None:
         """The scores of all rows, and their best bias."""
         p = self.problem
-        self.scores = matvec(p.X, self.coef)
+        self.scores = p.design.matvec(self.coef)
         if p.free_bias:
             self.bias = optimal_bias(p.loss, self.scores, p.y, p.C, p.sample_weight)
 
@@ -155,9 +152,10 @@ class RowSearch:
         below = [np.flatnonzero(beyond & (p.y == side)) for side in (1.0, -1.0)]
         below = [rows for rows in below if self.hinge and self.weights[rows].sum() > 0]
         sums = [float(self.weights[rows].sum()) for rows in below]
+        rows_at_work = p.design.take_rows(work)
         part = replace(
             p,
-            X=np.vstack([p.X[work], *map(self._mean, below)]),
+            X=rows_at_work.with_rows(self._means(below)) if below else rows_at_work,
             y=np.concatenate([p.y[work], *(p.y[rows[:1]] for rows in below)]),
             sample_weight=np.concatenate([self.weights[work], sums]),
         )
@@ -183,11 +181,12 @@ class RowSearch:
             seconds = time.monotonic() - self.began
             self.progress(Progress(self.n_iter, primal, self.dual_value, self.gap, seconds))
 
-    def _mean(self, rows: np.ndarray) -> np.ndarray:
-        """The weighted mean of some rows, without a copy of them."""
-        share = np.zeros(self.problem.n_rows)
-        share[rows] = self.weights[rows] / self.weights[rows].sum()
-        return rmatvec(self.problem.X, share)[None, :]
+    def _means(self, groups: list[np.ndarray]) -> np.ndarray:
+        """The weighted means of groups of rows, without a copy of them."""
+        share = np.zeros((self.problem.n_rows, len(groups)))
+        for k, rows in enumerate(groups):
+            share[rows, k] = self.weights[rows] / self.weights[rows].sum()
+        return self.problem.design.rmatvec(share).T
 
     def _near(self, work: np.ndarray) -> np.ndarray | None:
         """The rows nearest to margin 1, those at work among them; None where they are too many."""
@@ -224,8 +223,8 @@ class RowSearch:
         """What is certain of the rows, in the ball of the primal value around the coefficients."""
         p = self.problem
         if self.lengths is None:
-            scale = None if p.feature_scale is None else p.feature_scale**2
-            self.lengths = np.sqrt(row_norms_squared(p.X, scale) + p.bias_feature**2)
+            squares = p.design.scaled(p.feature_scale).row_norms_squared()
+            self.lengths = np.sqrt(squares + p.bias_feature**2)
         shift = self.bias if p.bias_feature else 0.0
         rounding = _ROUNDING * (self.zero_primal + float(np.abs(self.dual).sum()))
         radius = math.sqrt(2.0 * (max(self.excess, 0.0) + rounding))

@@ -30,8 +30,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import scipy.linalg
 
-from anynorm import design
-from anynorm.design.features import DenseFeatures, SparseFeatures, make_features
+from anynorm.design import Design, design_of
 from anynorm.problem import Problem
 from anynorm.problem.certificate import Certificate, certify, optimal_bias, relative_gap
 from anynorm.problem.solution import Progress, Solution, Status
@@ -41,8 +40,8 @@ from anynorm.solvers.linear.interior_point import solve_interior
 from anynorm.solvers.linear.newton import Logistic, Squared, SquaredHinge
 from anynorm.solvers.linear.newton_loop import solve_newton
 from anynorm.solvers.linear.parts import RowSearch, pays
-from anynorm.solvers.linear.points import PrimalDual
 from anynorm.solvers.linear.polish import polish_free_set
+from anynorm.solvers.linear.primal_dual import PrimalDual
 from anynorm.solvers.linear.straighten import straighten_dual
 
 if TYPE_CHECKING:
@@ -160,10 +159,10 @@ class _Run:
         self.precision = 0.0 if problem.free_bias else np.inf
         if problem.bias_feature:
             self.precision = 1.0 / problem.bias_feature**2
-        self.features = make_features(problem.X, problem.feature_scale)
+        self.features = problem.design.scaled(problem.feature_scale)
         self.zero_primal = problem.zero_primal()
         self.small = problem.n_rows * problem.n_coefs <= _SMALL_ENTRIES
-        n, p = problem.X.shape
+        n, p = self.features.shape
         self.goal = min(tol, _SMALL_TOL) if self.small else tol
         self.best = _Best(np.zeros(p), 0.0, np.inf, np.zeros(n), -np.inf)
 
@@ -177,7 +176,9 @@ class _Run:
         curve = self._curve()
         point = None if start is None else self._from_dual(start)
         if primal is not None:
-            point = PrimalDual(self._unscaled(primal[0]), primal[1], np.zeros(self.features.n))
+            point = PrimalDual(
+                self.features.from_coef(primal[0]), primal[1], np.zeros(self.features.n)
+            )
         descended = None
         if self._descent_suits():
             point = descended = self._descend(seed, point)
@@ -203,14 +204,12 @@ class _Run:
         Their penalty is then too large, but still lost among the digits of the primal value, while
         the equations are within reach of the arithmetic.  The true problem is what is certified.
         """
-        squares = design.column_norms_squared(self.problem.X) / self.features.n
-        scale = np.ones(self.features.p) if self.features.scale is None else self.features.scale
-        pull = self.cost.sum() * squares * scale**2
+        pull = self.cost.sum() * self.features.column_norms_squared() / self.features.n
         if not np.any(pull > _ABSURD):
             return
         cap = np.sqrt(np.divide(_STRONG, pull, out=np.ones_like(pull), where=pull > _ABSURD))
         whole = self.features
-        self.features = make_features(whole.X, scale * cap)
+        self.features = whole.scaled(whole.to_coef(cap))
         self._newton(curve, _Whole(self.features), None)
         self.features = whole
 
@@ -231,7 +230,7 @@ class _Run:
             )  # fmt: skip
         self.offer(view.to_full(found))
         guess = found.dual
-        suits = self.problem.loss.name in _BOXED and min(view.features.X.shape) <= _INTERIOR_SIDE
+        suits = self.problem.loss.name in _BOXED and min(view.features.shape) <= _INTERIOR_SIDE
         if suits and not self._certified():
             found, guess = solve_interior(
                 view.features, y, box, precision, tol=0.1 * self.tol, spend=self.spend
@@ -247,7 +246,6 @@ class _Run:
         from anynorm.solvers.linear.coordinate_descent import DualState, descend_dual
 
         features = self.features
-        assert isinstance(features, SparseFeatures)
         state = DualState(np.zeros(features.n), np.zeros(features.p), 0.0)
         if point is not None:
             state = DualState(point.dual.copy(), features.to_coef(point.u).copy(), point.bias)
@@ -260,7 +258,7 @@ class _Run:
         self.n_iter += state.epochs
         if not self._certified():
             self._offer_coef(state.coef, state.bias, state.dual, state.epochs)
-        return PrimalDual(self._unscaled(state.coef), state.bias, state.dual)
+        return PrimalDual(self.features.from_coef(state.coef), state.bias, state.dual)
 
     def _finish_descent(self, at: DualState) -> bool:
         """Try the exact solution for the free set that the descent has found."""
@@ -292,7 +290,7 @@ class _Run:
             best.coef, best.intercept, best.primal = coef.copy(), bias, found.primal
         if found.dual > best.dual_value:
             best.dual, best.dual_value = dual.copy(), found.dual
-        if self._gap() > self.tol and self.features.badly_scaled:
+        if self._gap() > self.tol and self.features.large_columns.size:
             self._straighten(coef, bias, dual, scores)
         gap = self._gap()
         if self.progress is not None:
@@ -307,7 +305,7 @@ class _Run:
         problem, loss = self.problem, self.problem.loss
         box = box_of(loss, self.cost)
         straight = straighten_dual(
-            self.features, problem.y, box, problem.free_bias, self._unscaled(coef), dual
+            self.features, problem.y, box, problem.free_bias, self.features.from_coef(coef), dual
         )
         if straight is None:
             return
@@ -357,13 +355,13 @@ class _Run:
 
     def _descent_suits(self) -> bool:
         dual = self.problem.loss.slack is not None
-        return dual and self.features.sparse and min(self.problem.X.shape) > _DESCENT_SIDE
+        return dual and self.features.sparse and min(self.features.shape) > _DESCENT_SIDE
 
     def _span(self) -> _Span | None:
         n, p = self.features.n, self.features.p
-        if not isinstance(self.features, DenseFeatures) or n > _LARGEST_SPAN:
+        if self.features.sparse or n > _LARGEST_SPAN:
             return None
-        if _SPAN_RATIO * n > p or self.features.badly_scaled:
+        if _SPAN_RATIO * n > p or self.features.large_columns.size:
             return None
         return _Span.of(self.features)
 
@@ -373,23 +371,17 @@ class _Run:
         dual = problem.loss.clip_dual(dual, problem.C, problem.sample_weight)
         total = float(problem.y @ dual)
         bias = total / self.precision if 0 < self.precision < np.inf else 0.0
-        return PrimalDual(self.features.adjoint(problem.y * dual), bias, dual)
+        return PrimalDual(self.features.rmatvec(problem.y * dual), bias, dual)
 
     def _incumbent(self) -> PrimalDual:
         best = self.best
-        return PrimalDual(self._unscaled(best.coef), best.intercept, best.dual)
-
-    def _unscaled(self, coef: np.ndarray) -> np.ndarray:
-        scale = self.features.scale
-        if scale is None:
-            return coef
-        return np.divide(coef, scale, out=np.zeros_like(coef), where=scale > 0)
+        return PrimalDual(self.features.from_coef(best.coef), best.intercept, best.dual)
 
 
 class _Whole:
     """The features as they are."""
 
-    def __init__(self, features: DenseFeatures | SparseFeatures) -> None:
+    def __init__(self, features: Design) -> None:
         self.features = features
 
     def to_full(self, point: PrimalDual) -> PrimalDual:
@@ -403,17 +395,17 @@ class _Span:
     A A' = L L', so A = L Q' with orthonormal Q, and u = Q z has the scores L z and the norm of z.
     """
 
-    def __init__(self, full: DenseFeatures, lower: np.ndarray) -> None:
+    def __init__(self, full: Design, lower: np.ndarray) -> None:
         self.full = full
         self.lower = lower
-        self.features = DenseFeatures(lower, None)
+        self.features = design_of(lower)
 
     @classmethod
-    def of(cls, features: DenseFeatures) -> _Span | None:
+    def of(cls, features: Design) -> _Span | None:
         """None where the examples are so dependent that no factor exists."""
         rows = np.arange(features.n)
         if features.n * features.p <= _SMALL_ENTRIES:
-            factor = scipy.linalg.qr(features.rows_matrix(rows).T, mode="r", check_finite=False)[0]
+            factor = scipy.linalg.qr(features.dense_rows(rows).T, mode="r", check_finite=False)[0]
             lower = factor[: features.n].T
             diagonal = np.abs(np.diagonal(lower))
             return None if diagonal.min() <= 1e-13 * diagonal.max() else cls(features, lower)
@@ -426,9 +418,9 @@ class _Span:
     def to_full(self, point: PrimalDual) -> PrimalDual:
         """Return u = Q z = A' L^-T z."""
         beta = scipy.linalg.solve_triangular(self.lower, point.u, lower=True, trans="T")
-        return PrimalDual(self.full.adjoint(beta), point.bias, point.dual)
+        return PrimalDual(self.full.rmatvec(beta), point.bias, point.dual)
 
     def from_full(self, point: PrimalDual) -> PrimalDual:
         """Return z = Q' u, from the scores A u = L z."""
-        z = scipy.linalg.solve_triangular(self.lower, self.full.scores(point.u), lower=True)
+        z = scipy.linalg.solve_triangular(self.lower, self.full.matvec(point.u), lower=True)
         return PrimalDual(z, point.bias, point.dual)

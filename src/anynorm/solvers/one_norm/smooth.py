@@ -23,7 +23,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from anynorm.design.columns import Columns
 from anynorm.problem import Problem
 from anynorm.problem.certificate import (
     Certificate,
@@ -92,14 +91,14 @@ class _Run:
         self.deadline = np.inf if deadline is None else deadline
         weights = problem.sample_weight
         self.cost = problem.C * (np.ones(problem.n_rows) if weights is None else weights)
-        self.columns = Columns(problem.X, problem.bias_feature)
+        self.features = problem.design.with_constant(problem.bias_feature)
         u = np.ones(problem.n_coefs) if problem.penalty_weights is None else problem.penalty_weights
         self.penalty = np.append(u, 1.0) if problem.bias_feature else np.asarray(u, np.float64)
         self.never = self.penalty == 0
         self.zero_primal = problem.zero_primal()
         self.unit = self._units()
         self.share = 1.0
-        self.coef, self.bias = np.zeros(self.columns.p), 0.0
+        self.coef, self.bias = np.zeros(self.features.p), 0.0
         self.scores = np.zeros(problem.n_rows)
         self.dual, self.dual_value = np.zeros(problem.n_rows), 0.0
         self.goal, self.damping = tol, LEAST_DAMPING
@@ -134,7 +133,7 @@ class _Run:
         self.residual = 1.0 - p.y * (self.scores + self.bias)
         self.curve = _CURVES[p.loss.name](self.share * self.cost)
         self.a = self.curve.dual(self.residual)
-        self.gradient = self.columns.adjoint(p.y * self.a)
+        self.gradient = self.features.rmatvec(p.y * self.a)
         used = np.flatnonzero(self.coef)
         self.size = float(np.abs(self.coef[used]) @ self.penalty[used])
         self.primal = self.size + p.loss.value(self.residual, p.C, p.sample_weight)
@@ -186,7 +185,7 @@ class _Run:
         self.damping = model.damping
         self.n_iter += 1
         step = model.coef - self.coef[work]
-        image = p.y * (self.columns.combine(work, step) + model.bias)
+        image = p.y * (self.features.matvec(step, columns=work) + model.bias)
         penalty, coef = self.penalty[work], self.coef[work]
 
         def slope(t: float) -> float:
@@ -224,7 +223,7 @@ class _Run:
         rows = np.flatnonzero(near)
         root = self.problem.y * np.sqrt(bend)
         return Model(
-            part=self.columns.part(work, rows, root), penalty=self.penalty[work],
+            block=self.features.column_block(work, rows, root), penalty=self.penalty[work],
             unit=self.unit[work], coef=self.coef[work], residual=np.abs(root[rows]) * pull[rows],
             root=root[rows], free_bias=self.problem.free_bias, floor=0.0 if hinge else -np.inf,
             damping=self.damping,
@@ -245,13 +244,15 @@ class _Run:
             ahead = self.coef + (self.coef - coef) * (1.0 / share - here) / (here - weakness)
             self.coef = np.where(ahead * self.coef > 0, ahead, 0.0)
             used = np.flatnonzero(self.coef)
-            self.scores = self.columns.combine(used, self.coef[used])
+            self.scores = self.features.matvec(self.coef[used], columns=used)
 
     def _units(self) -> np.ndarray:
         """What a violation is measured in: the penalty, or the size of a gradient without one."""
         if not self.never.any():
             return self.penalty
-        size = np.sqrt(self.columns.squares(self.cost) * max(self.zero_primal, 1e-300))
+        size = np.sqrt(
+            self.features.column_norms_squared(self.cost) * max(self.zero_primal, 1e-300)
+        )
         return np.where(self.never, np.where(size > 0, size, 1.0), self.penalty)
 
     def _gap(self) -> float:
@@ -266,7 +267,7 @@ class _Run:
         if found.status is Status.OPTIMAL:
             return found
         used = np.flatnonzero(self.coef)
-        self.scores = self.columns.combine(used, self.coef[used])
+        self.scores = self.features.matvec(self.coef[used], columns=used)
         self.goal *= 0.5
         return None
 

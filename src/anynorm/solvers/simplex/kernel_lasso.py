@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from anynorm.design import design_of
 from anynorm.design.checks import finite_matrix, finite_vector, positive
 from anynorm.kernels.gram import make_gram
 from anynorm.problem.solution import Solution
@@ -118,12 +118,10 @@ def _kernel_matrix(A: Any, b: Any, kernel: Any, **parameters: Any) -> Array:
             )
         if min(A.shape) < 2:
             raise ValueError("a precomputed kernel needs a column and b at least: 2 rows.")
-        points = A.toarray() if sp.issparse(A) else A
+        points = design_of(A).dense()
     else:
         b = finite_vector(b, "b", A.shape[0], "row of A")
-        rows = A.T
-        stack = sp.vstack([rows, b[None, :]]) if sp.issparse(A) else np.vstack([rows, b])
-        points = sp.csr_array(stack) if sp.issparse(A) else stack
+        points = design_of(A).transposed().with_rows(b[None, :]).stored
     return make_gram(points, kernel, **parameters).block(slice(None), slice(None))
 
 

@@ -22,10 +22,10 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from anynorm.design.checks import positive
+from anynorm.design import design_of
+from anynorm.design.checks import positive, real_matrix
 from anynorm.problem.certificate import Certificate, relative_gap
 from anynorm.problem.solution import Status
 
@@ -192,12 +192,7 @@ class _CountedPoints:
     def __init__(self, A: Any, scale: float) -> None:
         self._lazy = hasattr(A, "entry") and hasattr(A, "column")
         if not self._lazy:
-            A = A.tocsc() if sp.issparse(A) else np.asarray(A)
-            if A.ndim != 2:
-                raise ValueError(f"A must be a matrix; got an array of {A.ndim} dimensions.")
-            if A.dtype.kind not in "fiub":
-                raise ValueError(f"A must hold real numbers; got the type {A.dtype}.")
-        self._by_rows = A.tocsr() if sp.issparse(A) else A
+            A = design_of(real_matrix(A, "A"))
         self._A, self._scale = A, scale
         self.d, self.n = (A.d, A.n) if self._lazy else A.shape
         if self.d < 1 or self.n < 1:
@@ -210,7 +205,7 @@ class _CountedPoints:
         if self._stored is not None:
             return self._stored[:, j]
         self.entries_read += self.d
-        point = self._checked(self._column(j), self.d, f"point {j}")
+        point = self._checked(self._A.column(j), self.d, f"point {j}")
         self._check_length(point, j)
         return point
 
@@ -222,8 +217,7 @@ class _CountedPoints:
         if self._lazy:
             values = self._A.entry(i, np.arange(self.n))
         else:
-            values = self._by_rows[i]
-            values = values.toarray().ravel() if sp.issparse(values) else values
+            values = self._A.row(i)
         return self._checked(values, self.n, f"coordinate {i}")
 
     def read_all(self) -> None:
@@ -232,7 +226,7 @@ class _CountedPoints:
             self._stored = np.column_stack([self.column(j) for j in range(self.n)])
             return
         self.entries_read += self.n * self.d
-        A = np.asarray(self._A.toarray() if sp.issparse(self._A) else self._A, dtype=np.float64)
+        A = self._A.dense()
         if not np.isfinite(A).all():
             raise ValueError("A has NaN or infinite entries. Replace them by finite values.")
         self._stored = A / self._scale
@@ -247,15 +241,9 @@ class _CountedPoints:
         if hasattr(self._A, "dot") and self._lazy:
             return float(self._A.dot(w).min()) / self._scale
         if not self._lazy:
-            return float((self._A.T @ w).min()) / self._scale
+            return float(self._A.rmatvec(w).min()) / self._scale
         products = [float(np.asarray(self._A.column(j)) @ w) for j in range(self.n)]
         return min(products) / self._scale
-
-    def _column(self, j: int) -> Any:
-        if self._lazy:
-            return self._A.column(j)
-        values = self._A[:, [j]]
-        return (values.toarray() if sp.issparse(values) else values).ravel()
 
     def _checked(self, values: Any, size: int, name: str) -> Array:
         out = np.asarray(values, dtype=np.float64)

@@ -1,0 +1,199 @@
+"""X in a dense array: of any order, float32 or float64, perhaps a read-only memory map.
+
+float64 goes straight to BLAS; float32 is widened a block at a time, so that sums are accumulated in
+float64 and memory stays that of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anynorm.design.interface import BLOCK_ENTRIES, Design, Tile
+
+if TYPE_CHECKING:
+    from anynorm.design.column_block import ColumnBlock
+
+# Copying one of so many rows, or columns, is faster than a product with all of them.
+_FEW_ROWS = 16
+_FEW_COLUMNS = {True: 4, False: 12}  # by whether the columns are contiguous
+_PRODUCTS = 1 << 31  # multiplications that take no more than a moment, so that Ctrl-C is heard
+
+
+class DenseDesign(Design):
+    """Rows and columns of a dense array."""
+
+    sparse = False
+
+    def __init__(self, X: np.ndarray, scale: np.ndarray | None = None) -> None:
+        super().__init__(X.shape, scale)
+        self.stored = X
+        self._by_columns = X.flags.f_contiguous and not X.flags.c_contiguous
+
+    def scaled(self, scale: np.ndarray | None) -> DenseDesign:
+        return DenseDesign(self.stored, scale)
+
+    def transposed(self) -> DenseDesign:
+        return DenseDesign(self.stored.T)
+
+    def tiles(self, *, small: bool = True) -> Iterator[Tile]:
+        X, every = self.stored, slice(None)
+        if not small and X.dtype == np.float64:
+            yield Tile(every, every, X)
+            return
+        axis = 1 if self._by_columns else 0
+        step = max(1, BLOCK_ENTRIES // max(1, X.shape[1 - axis]))
+        for start in range(0, X.shape[axis], step):
+            part = slice(start, min(start + step, X.shape[axis]))
+            block = np.asarray(X[:, part] if axis else X[part], dtype=np.float64)
+            yield Tile(every, part, block) if axis else Tile(part, every, block)
+
+    def matvec(
+        self, w: np.ndarray, *, rows: np.ndarray | None = None, columns: np.ndarray | None = None
+    ) -> np.ndarray:
+        if rows is not None and _FEW_ROWS * rows.size <= self.n:
+            return _wide(self.stored[rows]) @ self.to_coef(np.asarray(w, dtype=np.float64))
+        if columns is not None and self._few(columns):
+            return self.dense_columns(columns) @ w
+        return super().matvec(w, rows=rows, columns=columns)
+
+    def rmatvec(
+        self, a: np.ndarray, *, rows: np.ndarray | None = None, columns: np.ndarray | None = None
+    ) -> np.ndarray:
+        if rows is not None and _FEW_ROWS * rows.size <= self.n:
+            return self.to_coef(_wide(self.stored[rows]).T @ a)
+        if columns is not None and self._few(columns):
+            return self.dense_columns(columns).T @ a
+        return super().rmatvec(a, rows=rows, columns=columns)
+
+    def _few(self, columns: np.ndarray) -> bool:
+        return _FEW_COLUMNS[self._by_columns] * columns.size < self.p
+
+    def take_rows(self, rows: np.ndarray) -> DenseDesign:
+        return DenseDesign(self.stored[rows], self.scale)
+
+    def take_columns(self, columns: np.ndarray) -> DenseDesign:
+        # In the order of X: plain indexing of rows would give the columns one after the other.
+        X, scale = self.stored, None if self.scale is None else self.scale[columns]
+        part = X.T[columns].T if self._by_columns else np.take(X, columns, axis=1)
+        return DenseDesign(part, scale)
+
+    def take(self, rows: np.ndarray, columns: np.ndarray) -> DenseDesign:
+        if rows.size == self.n and columns.size == self.p:
+            return self
+        scale = None if self.scale is None else self.scale[columns]
+        part = self.stored if rows.size == self.n else self.stored[rows]
+        return DenseDesign(np.take(part, columns, axis=1) if columns.size < self.p else part, scale)
+
+    def with_rows(self, more: np.ndarray) -> DenseDesign:
+        return DenseDesign(np.vstack([self.stored, more]))
+
+    def beside(self, other: Any) -> DenseDesign:
+        out = np.empty((self.n, self.p + other.p), order="F")
+        out[:, : self.p], out[:, self.p :] = self.stored, other.stored
+        return DenseDesign(out)
+
+    def divided(self, by: float) -> DenseDesign:
+        return DenseDesign(self.stored / np.float64(by))
+
+    def dense_rows(self, rows: np.ndarray) -> np.ndarray:
+        block = _wide(self.stored[rows])
+        return block if self.scale is None else block * self.scale
+
+    def dense_columns(self, columns: np.ndarray) -> np.ndarray:
+        block = _wide(self.stored[:, columns])
+        return block if self.scale is None else block * self.scale[columns]
+
+    def dense(self) -> np.ndarray:
+        return _wide(self.stored) if self.scale is None else self.stored * self.scale
+
+    def dense_transposed(self) -> np.ndarray:
+        from anynorm.design.column_loops import transpose  # imports Numba: only where needed
+
+        if self.stored.flags.f_contiguous:
+            return _wide(self.stored.T)
+        out = np.empty((self.p, self.n))
+        transpose(self.stored, out)
+        return out
+
+    def entries_at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return _wide(self.stored[rows, columns])
+
+    def entries(self, rows: np.ndarray | None = None) -> float:
+        return float(self.n if rows is None else rows.size) * self.p
+
+    def column_entries(self) -> np.ndarray:
+        return np.full(self.p, self.n)
+
+    def largest_entry(self) -> float:
+        return float(max(self.stored.max(), -self.stored.min())) if self.stored.size else 0.0
+
+    def gram_cost(self, rows: np.ndarray) -> float:
+        return float(rows.size) * self.p**2
+
+    def _dense_tile(self, rows: np.ndarray, columns: slice) -> np.ndarray:
+        block = _wide(self.stored[rows, columns])
+        return block if self.scale is None else block * self.scale[columns]
+
+    def columns_gram(
+        self,
+        left: np.ndarray | None = None,
+        right: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+    ) -> np.ndarray:
+        if right is not None and (left is None or right.size > left.size):
+            return self.columns_gram(right, left, weights).T
+        other = self.dense() if right is None else self.dense_columns(right)
+        if weights is not None:
+            other = weights[:, None] * other
+        chosen = np.arange(self.p) if left is None else left
+        step = max(16, _PRODUCTS // max(other.size, 1))
+        if left is not right or weights is not None:
+            parts = [
+                self.dense_columns(chosen[k : k + step]).T @ other
+                for k in range(0, chosen.size, step)
+            ]
+            return np.concatenate(parts) if parts else np.empty((0, other.shape[1]))
+        if step >= chosen.size:
+            return other.T @ other
+        out = np.empty((chosen.size, chosen.size))
+        for k in range(0, chosen.size, step):
+            part = slice(k, k + step)
+            out[part, : k + step] = other[:, part].T @ other[:, : k + step]
+            out[:k, part] = out[part, :k].T
+        return out
+
+    def row_access(self) -> np.ndarray:
+        X = self.stored
+        if not (X.flags.c_contiguous or X.flags.f_contiguous):
+            X = np.ascontiguousarray(X)
+        X = X.view()
+        X.flags.writeable = False
+        return X
+
+    def column_block(
+        self,
+        columns: np.ndarray,
+        rows: np.ndarray,
+        root: np.ndarray,
+        last: np.ndarray | None = None,
+    ) -> ColumnBlock:
+        from anynorm.design.column_block import ColumnBlock
+
+        more = 0 if last is None else 1
+        block = np.empty((rows.size, columns.size + more), order="F")
+        step = max(1, BLOCK_ENTRIES // max(1, rows.size))
+        for start in range(0, columns.size, step):
+            chosen = columns[start : start + step]
+            block[:, start : start + chosen.size] = self.stored[np.ix_(rows, chosen)]
+        block *= root[rows, None]
+        if last is not None:
+            block[:, -1] = last
+        indptr = rows.size * np.arange(columns.size + more + 1)
+        return ColumnBlock(indptr, np.empty(0, np.uint32), block.ravel(order="F"), rows.size)
+
+
+def _wide(block: np.ndarray) -> np.ndarray:
+    return np.asarray(block, dtype=np.float64)

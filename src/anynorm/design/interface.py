@@ -1,0 +1,360 @@
+"""What solvers ask of X, with the sums over tiles and blocks of rows that every storage shares."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+import scipy.linalg.blas
+
+if TYPE_CHECKING:
+    from anynorm.design.column_block import ColumnBlock
+    from anynorm.design.views import CentredDesign, ConstantColumn
+
+Matrix: TypeAlias = Any
+"""A dense 2-D array or a scipy CSR/CSC container, as users give it."""
+
+BLOCK_ENTRIES = 1 << 16  # numbers of a tile or block: half a megabyte stays in the second cache
+
+_BAD_SCALE = 1e4  # columns are large from this multiple of the usual length on
+_CANCELLED = 1e-3  # of a diagonal entry: what centring may leave before it is done row by row
+_GRAM_UPDATES = 20  # of a Gram matrix in a row, before it is summed anew to remove rounding
+
+
+class Tile(NamedTuple):
+    """A piece of X in float64: entries (dense or sparse), and what rows and columns they are of."""
+
+    rows: slice
+    columns: slice
+    entries: Any
+
+    def squares(self) -> Any:
+        """The squared entries, of the same kind."""
+        return self.entries.power(2) if hasattr(self.entries, "power") else self.entries**2
+
+
+class Design(ABC):
+    """A matrix of n rows and p columns, each column times its `scale` (None is 1).
+
+    Attributes
+    ----------
+    shape, n, p : (int, int), int, int
+        The size.
+    scale : ndarray of shape (p,) or None
+        The factors of the columns.
+    sparse : bool
+        Whether only entries that are not zero are stored, so that rows are walked over one by one
+        rather than multiplied in blocks.
+    stored : matrix
+        What was given; for those who hand X to others.
+    """
+
+    sparse: bool
+    stored: Matrix
+
+    def __init__(self, shape: tuple[int, int], scale: np.ndarray | None) -> None:
+        self.shape = self.n, self.p = int(shape[0]), int(shape[1])
+        self.scale = scale
+        self._last_gram: tuple[np.ndarray, np.ndarray, int] | None = None
+
+    # ------------------------------------------------------------ what a storage brings
+
+    @abstractmethod
+    def tiles(self, *, small: bool = True) -> Iterator[Tile]:
+        """The matrix before scaling, in float64; `small` tiles may be copied, others are views."""
+
+    @abstractmethod
+    def take_rows(self, rows: np.ndarray) -> Design:
+        """The chosen rows, stored like X."""
+
+    @abstractmethod
+    def take_columns(self, columns: np.ndarray) -> Design:
+        """The chosen columns, stored like X."""
+
+    @abstractmethod
+    def dense_rows(self, rows: np.ndarray) -> np.ndarray:
+        """X_J as a dense array in float64."""
+
+    @abstractmethod
+    def dense_columns(self, columns: np.ndarray) -> np.ndarray:
+        """X_K, (n, |K|), as a dense array in float64."""
+
+    @abstractmethod
+    def scaled(self, scale: np.ndarray | None) -> Design:
+        """A view whose columns are the stored ones times `scale`."""
+
+    @abstractmethod
+    def transposed(self) -> Design:
+        """X', a view, of a design without a scale."""
+
+    @abstractmethod
+    def with_rows(self, more: np.ndarray) -> Design:
+        """X with dense rows below it, without a scale."""
+
+    @abstractmethod
+    def beside(self, other: Any) -> Design:
+        """The columns of X and of a design of the same kind, side by side, without a scale."""
+
+    @abstractmethod
+    def divided(self, by: float) -> Design:
+        """A copy in float64, every entry divided by a number, of a design without a scale."""
+
+    @abstractmethod
+    def entries_at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """The stored entries at (rows[k], columns[k])."""
+
+    @abstractmethod
+    def entries(self, rows: np.ndarray | None = None) -> float:
+        """How many numbers are stored, or how many the rows hold."""
+
+    @abstractmethod
+    def column_entries(self) -> np.ndarray:
+        """How many numbers are stored for each column."""
+
+    @abstractmethod
+    def largest_entry(self) -> float:
+        """The largest absolute entry before scaling."""
+
+    @abstractmethod
+    def gram_cost(self, rows: np.ndarray) -> float:
+        """Multiplications needed for `weighted_gram`, in units of one inside BLAS."""
+
+    @abstractmethod
+    def columns_gram(
+        self,
+        left: np.ndarray | None = None,
+        right: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """X_K' D X_L for two choices of columns; None is all of them, D = 1 by default."""
+
+    @abstractmethod
+    def row_access(self) -> Any:
+        """X as `storage` reads it inside compiled code: contiguous and read-only."""
+
+    @abstractmethod
+    def column_block(
+        self,
+        columns: np.ndarray,
+        rows: np.ndarray,
+        root: np.ndarray,
+        last: np.ndarray | None = None,
+    ) -> ColumnBlock:
+        """diag(root) X over the chosen columns and rows, and a `last` column, one by one."""
+
+    @property
+    def row_arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(indptr, indices, values) of the rows before scaling, where these are `sparse`."""
+        raise TypeError("the rows of this design are not stored sparsely")
+
+    # ------------------------------------------------------------ products
+
+    def to_coef(self, u: np.ndarray) -> np.ndarray:
+        """V u: from weights of the scaled columns to those of the stored ones."""
+        return u if self.scale is None else (self.scale * u.T).T
+
+    def from_coef(self, coef: np.ndarray) -> np.ndarray:
+        """From weights of the stored columns to those of the scaled ones, 0 where the scale is."""
+        if self.scale is None:
+            return coef
+        return np.divide(coef, self.scale, out=np.zeros_like(coef), where=self.scale > 0)
+
+    def matvec(
+        self, w: np.ndarray, *, rows: np.ndarray | None = None, columns: np.ndarray | None = None
+    ) -> np.ndarray:
+        """X w; X_J w for some rows, X_K w for as many entries of w as there are columns in K."""
+        w = np.asarray(w, dtype=np.float64)
+        if columns is not None:
+            full = np.zeros((self.p, *w.shape[1:]))
+            full[columns] = w
+            w = full
+        w, out = self.to_coef(w), None
+        for tile in self.tiles(small=False):
+            product = np.asarray(tile.entries @ w[tile.columns])
+            if len(product) == self.n and out is None:
+                out = product
+            else:
+                out = np.zeros((self.n, *w.shape[1:])) if out is None else out
+                out[tile.rows] += product
+        out = np.zeros((self.n, *w.shape[1:])) if out is None else out
+        return out if rows is None else out[rows]
+
+    def rmatvec(
+        self, a: np.ndarray, *, rows: np.ndarray | None = None, columns: np.ndarray | None = None
+    ) -> np.ndarray:
+        """X'a; X_J'a for as many entries of a as there are rows in J, X_K'a for some columns."""
+        a = np.asarray(a, dtype=np.float64)
+        if rows is not None:
+            full = np.zeros((self.n, *a.shape[1:]))
+            full[rows] = a
+            a = full
+        out = None
+        for tile in self.tiles(small=False):
+            product = np.asarray(tile.entries.T @ a[tile.rows])
+            if len(product) == self.p and out is None:
+                out = product
+            else:
+                out = np.zeros((self.p, *a.shape[1:])) if out is None else out
+                out[tile.columns] += product
+        out = self.to_coef(np.zeros((self.p, *a.shape[1:])) if out is None else out)
+        return out if columns is None else out[columns]
+
+    def matvec_by_portions(self, w: np.ndarray, portions: list[np.ndarray]) -> np.ndarray:
+        """X_K w_K for every portion K of the columns, as the columns of one array."""
+        chosen = np.zeros((self.p, len(portions)))
+        for k, columns in enumerate(portions):
+            chosen[columns, k] = w[columns]
+        return self.matvec(chosen)
+
+    def rmatvec_sizes(self, a: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """``sum_i |x_ij a_i|`` for some columns: the rounding of `rmatvec` is a share of it."""
+        out, a = np.empty(columns.size), np.abs(a)
+        step = max(1, BLOCK_ENTRIES // max(1, self.n))
+        for start in range(0, columns.size, step):
+            block = self.dense_columns(columns[start : start + step])
+            out[start : start + step] = np.abs(block).T @ a
+        return out
+
+    def hessian_product(
+        self, rows: np.ndarray, weights: np.ndarray, w: np.ndarray
+    ) -> tuple[np.ndarray, float]:
+        """X_J' (weights * X_J w), and sum(weights * X_J w)."""
+        t = weights * self.matvec(w, rows=rows)
+        return self.rmatvec(t, rows=rows), float(t.sum())
+
+    # ------------------------------------------------------------ norms and Gram matrices
+
+    def row_norms_squared(self) -> np.ndarray:
+        """||x_i||^2 for every row."""
+        out = np.zeros(self.n)
+        factors = np.ones(self.p) if self.scale is None else self.scale**2
+        for tile in self.tiles():
+            out[tile.rows] += tile.squares() @ factors[tile.columns]
+        return out
+
+    def column_norms_squared(
+        self, weights: np.ndarray | None = None, *, rows: np.ndarray | None = None
+    ) -> np.ndarray:
+        """sum_i weights_i x_ij^2 for every column, over all or some rows."""
+        full = np.ones(self.n) if weights is None else weights
+        if rows is not None:
+            full = np.zeros(self.n)
+            full[rows] = 1.0 if weights is None else weights
+        out = np.zeros(self.p)
+        for tile in self.tiles():
+            out[tile.columns] += full[tile.rows] @ tile.squares()
+        return self.to_coef(self.to_coef(out))
+
+    def weighted_gram(
+        self, rows: np.ndarray, weights: np.ndarray, center: np.ndarray | None = None
+    ) -> np.ndarray:
+        """(X_J - 1 center')' diag(weights) (X_J - 1 center'), p x p; center the weighted mean."""
+        gram = self._updated_gram(rows, weights)
+        if center is None:
+            return gram.copy()
+        centred = gram - weights.sum() * np.outer(center, center)
+        if np.all(np.diagonal(centred) > _CANCELLED * np.diagonal(gram)):
+            return centred
+        return self._gram_by_blocks(rows, weights, center)
+
+    def _updated_gram(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """X_J' D X_J from the last one by the rows that have changed, where those are few.
+
+        Between two Newton steps few rows enter or leave; what the update loses by rounding is
+        corrected by the residual of the true system.
+        """
+        full = np.zeros(self.n)
+        full[rows] = weights
+        if self._last_gram is not None:
+            gram, last, updates = self._last_gram
+            change = full - last
+            moved = np.flatnonzero(change)
+            if moved.size < 0.5 * rows.size and updates < _GRAM_UPDATES:
+                more, less = moved[change[moved] > 0], moved[change[moved] < 0]
+                gram = gram + self._gram(more, change[more]) - self._gram(less, -change[less])
+                self._last_gram = gram, full, updates + 1
+                return gram
+        gram = self._gram(rows, weights)
+        self._last_gram = gram, full, 0
+        return gram
+
+    def _gram(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return self._gram_by_blocks(rows, weights, None)
+
+    def _gram_by_blocks(
+        self, rows: np.ndarray, weights: np.ndarray, center: np.ndarray | None
+    ) -> np.ndarray:
+        """The weighted Gram matrix by blocks of dense rows."""
+        out = np.zeros((self.p, self.p), order="F")
+        # Blocks of p/2 rows keep the sum in the processor's hands without much memory.
+        step = max(64, self.p // 2, BLOCK_ENTRIES // max(1, self.p))
+        root = np.sqrt(weights)
+        for start in range(0, rows.size, step):
+            block = self.dense_rows(rows[start : start + step])
+            if center is not None:
+                block = block - center
+            block = block * root[start : start + step, None]
+            out = scipy.linalg.blas.dsyrk(1.0, block.T, beta=1.0, c=out, lower=1, overwrite_c=1)
+        out += np.tril(out, -1).T
+        return out
+
+    def rows_gram(self, rows: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
+        """X_J X_J', |J| x |J|, or the products of some rows with others."""
+        out = np.zeros((rows.size, rows.size if others is None else others.size))
+        step = max(1, 4 * BLOCK_ENTRIES // max(1, rows.size))
+        for start in range(0, self.p, step):
+            part = slice(start, min(start + step, self.p))
+            left = self._dense_tile(rows, part)
+            out += left @ (left if others is None else self._dense_tile(others, part)).T
+        return out
+
+    def _dense_tile(self, rows: np.ndarray, columns: slice) -> np.ndarray:
+        """Some rows over a range of the columns, dense."""
+        return self.dense_rows(rows)[:, columns]
+
+    # ------------------------------------------------------------ parts and descriptions
+
+    def take(self, rows: np.ndarray, columns: np.ndarray) -> Design:
+        """Some rows over some columns, the rows contiguous where they are dense."""
+        part = self if rows.size == self.n else self.take_rows(rows)
+        return part if columns.size == self.p else part.take_columns(columns)
+
+    def dense(self) -> np.ndarray:
+        """X as a dense array in float64, in the order in which it is stored where that is dense."""
+        return self.dense_rows(np.arange(self.n))
+
+    def row(self, i: int) -> np.ndarray:
+        """Row i, dense; for those who ask for many, one after the other."""
+        return self.dense_rows(np.array([i]))[0]
+
+    def column(self, j: int) -> np.ndarray:
+        """Column j, dense; for those who ask for many, one after the other."""
+        return self.dense_columns(np.array([j]))[:, 0]
+
+    def dense_transposed(self) -> np.ndarray:
+        """X' before scaling, dense in float64, rows contiguous; not a copy where X has it so."""
+        return np.ascontiguousarray(self.dense().T)
+
+    @cached_property
+    def large_columns(self) -> np.ndarray:
+        """Columns larger than the usual one by orders of magnitude."""
+        squares = self.column_norms_squared()
+        usual = np.median(squares[squares > 0]) if np.any(squares > 0) else np.inf
+        return np.flatnonzero(squares > _BAD_SCALE**2 * usual)
+
+    # ------------------------------------------------------------ views
+
+    def centred(self, weights: np.ndarray | None, centre: bool) -> CentredDesign:
+        """sqrt(weights) (X - 1 m'), m the weighted means or 0; of a design without a scale."""
+        from anynorm.design.views import CentredDesign
+
+        return CentredDesign.of(self, weights, centre)
+
+    def with_constant(self, value: float) -> Design | ConstantColumn:
+        """X with a last column of this value, X itself where it is 0."""
+        from anynorm.design.views import ConstantColumn
+
+        return ConstantColumn(self, value) if value else self
