@@ -71,6 +71,14 @@ class DenseDesign(Design):
     def _few(self, columns: np.ndarray) -> bool:
         return _FEW_COLUMNS[self._by_columns] * columns.size < self.p
 
+    def column_norms_squared(
+        self, weights: np.ndarray | None = None, *, rows: np.ndarray | None = None
+    ) -> np.ndarray:
+        if weights is None and rows is None and self.stored.dtype == np.float64:
+            squares = np.einsum("ij,ij->j", self.stored, self.stored)  # one pass, no tile
+            return self.to_coef(self.to_coef(squares))
+        return super().column_norms_squared(weights, rows=rows)
+
     def take_rows(self, rows: np.ndarray) -> DenseDesign:
         return DenseDesign(self.stored[rows], self.scale)
 
@@ -145,16 +153,18 @@ class DenseDesign(Design):
     ) -> np.ndarray:
         if right is not None and (left is None or right.size > left.size):
             return self.columns_gram(right, left, weights).T
-        other = self.dense() if right is None else self.dense_columns(right)
+        other = self._some_columns(right)
         if weights is not None:
             other = weights[:, None] * other
         chosen = np.arange(self.p) if left is None else left
         step = max(16, _PRODUCTS // max(other.size, 1))
         if left is not right or weights is not None:
             parts = [
-                self.dense_columns(chosen[k : k + step]).T @ other
+                self._some_columns(chosen[k : k + step]).T @ other
                 for k in range(0, chosen.size, step)
             ]
+            if len(parts) == 1:
+                return parts[0]
             return np.concatenate(parts) if parts else np.empty((0, other.shape[1]))
         if step >= chosen.size:
             return other.T @ other
@@ -164,6 +174,14 @@ class DenseDesign(Design):
             out[part, : k + step] = other[:, part].T @ other[:, : k + step]
             out[:k, part] = out[part, :k].T
         return out
+
+    def _some_columns(self, columns: np.ndarray | None) -> np.ndarray:
+        """All or some columns, dense; a view where that is possible."""
+        if columns is None:
+            return self.dense()
+        if columns.size and self.scale is None and bool((np.diff(columns) == 1).all()):
+            return _wide(self.stored[:, columns[0] : columns[-1] + 1])
+        return self.dense_columns(columns)
 
     def row_access(self) -> np.ndarray:
         X = self.stored

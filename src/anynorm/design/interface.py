@@ -133,7 +133,7 @@ class Design(ABC):
 
     @abstractmethod
     def row_access(self) -> Any:
-        """X as `storage` reads it inside compiled code: contiguous and read-only."""
+        """X as `row_access` reads it inside compiled code: contiguous and read-only."""
 
     @abstractmethod
     def column_block(

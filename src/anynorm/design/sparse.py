@@ -17,6 +17,7 @@ from anynorm.design.interface import BLOCK_ENTRIES, Design, Matrix, Tile
 
 if TYPE_CHECKING:
     from anynorm.design.column_block import ColumnBlock
+    from anynorm.design.views import CentredDesign
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -94,6 +95,10 @@ class SparseDesign(Design):
 
     def scaled(self, scale: np.ndarray | None) -> SparseDesign:
         return SparseDesign(self._storage, scale)
+
+    def centred(self, weights: np.ndarray | None, centre: bool) -> CentredDesign:
+        _ = self._storage.by_columns  # whoever asks for this works on columns
+        return super().centred(weights, centre)
 
     def transposed(self) -> SparseDesign:
         return _design(self.stored.T)

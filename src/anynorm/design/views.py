@@ -93,7 +93,7 @@ class CentredDesign:
 
     def dense_columns(self, columns: np.ndarray) -> np.ndarray:
         """The chosen columns, dense, one after the other."""
-        block = np.array(self._base.dense_columns(columns), order="F")
+        block = np.asfortranarray(self._base.dense_columns(columns))  # a copy: changed below
         if self.means is not None:
             block -= self.means[columns]
         if self._root is not None:

@@ -57,8 +57,10 @@ class GramColumns(WorkingColumns):
         super().extend(fresh)
         gram = np.empty((len(self.index),) * 2)
         gram[:old, :old] = self.gram
-        gram[old:] = self.block.columns_gram(np.arange(old, len(self.index)), None)
+        places, before = np.arange(old, len(self.index)), np.arange(old)
+        gram[old:, :old] = self.block.columns_gram(places, before)
         gram[:old, old:] = gram[old:, :old].T
+        gram[old:, old:] = self.block.columns_gram(places, places)
         self.gram = gram
 
     def keep(self, places: Index) -> None:
