@@ -109,12 +109,6 @@ class Chunks(Design):
     def gram_cost(self, rows):
         return float(rows.size) * self.p**2
 
-    def columns_gram(self, left=None, right=None, weights=None):
-        every = np.arange(self.p)
-        left, right = (every if c is None else c for c in (left, right))
-        d = np.ones(self.n) if weights is None else weights
-        return self.dense_columns(left).T @ (d[:, None] * self.dense_columns(right))
-
     def row_access(self):
         return np.ascontiguousarray(self.stored)
 
@@ -130,19 +124,28 @@ def entries(request):
     return X
 
 
-@pytest.fixture(params=[np.float32, np.float64], ids=["float32", "float64"])
-def narrow(entries, request):
-    return entries.astype(request.param)
+KINDS = [(name, "float64") for name in [*STORAGES, "memory map", "chunks"]]
+KINDS += [(name, "float32") for name in ("c", "f", "csr", "csc", "memory map")]
 
 
-@pytest.fixture(params=[*STORAGES, "memory map", "chunks"])
-def stored(narrow, request, tmp_path):
-    if request.param == "chunks":
+@pytest.fixture(params=KINDS, ids=" ".join)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def narrow(entries, kind):
+    return entries.astype(kind[1])
+
+
+@pytest.fixture
+def stored(narrow, kind, tmp_path):
+    if kind[0] == "chunks":
         return Chunks(narrow)
-    if request.param == "memory map":
+    if kind[0] == "memory map":
         np.save(tmp_path / "X.npy", narrow)
         return np.load(tmp_path / "X.npy", mmap_mode="r")
-    return STORAGES[request.param](narrow)
+    return STORAGES[kind[0]](narrow)
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "scaled"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anynorm.design.interface import BLOCK_ENTRIES, Design, Tile
+from anynorm.design.interface import BLOCK_ENTRIES, PRODUCTS, Design, Tile
 
 if TYPE_CHECKING:
     from anynorm.design.column_block import ColumnBlock
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 # Copying one of so many rows, or columns, is faster than a product with all of them.
 _FEW_ROWS = 16
 _FEW_COLUMNS = {True: 4, False: 12}  # by whether the columns are contiguous
-_PRODUCTS = 1 << 31  # multiplications that take no more than a moment, so that Ctrl-C is heard
 
 
 class DenseDesign(Design):
@@ -145,40 +144,26 @@ class DenseDesign(Design):
         block = _wide(self.stored[rows, columns])
         return block if self.scale is None else block * self.scale[columns]
 
-    def columns_gram(
-        self,
-        left: np.ndarray | None = None,
-        right: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
+    def _pair_gram(
+        self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None
     ) -> np.ndarray:
-        if right is not None and (left is None or right.size > left.size):
-            return self.columns_gram(right, left, weights).T
+        if right.size > left.size:
+            return self._pair_gram(right, left, weights).T
         other = self._some_columns(right)
         if weights is not None:
             other = weights[:, None] * other
-        chosen = np.arange(self.p) if left is None else left
-        step = max(16, _PRODUCTS // max(other.size, 1))
-        if left is not right or weights is not None:
-            parts = [
-                self._some_columns(chosen[k : k + step]).T @ other
-                for k in range(0, chosen.size, step)
-            ]
-            if len(parts) == 1:
-                return parts[0]
-            return np.concatenate(parts) if parts else np.empty((0, other.shape[1]))
-        if step >= chosen.size:
-            return other.T @ other
-        out = np.empty((chosen.size, chosen.size))
-        for k in range(0, chosen.size, step):
-            part = slice(k, k + step)
-            out[part, : k + step] = other[:, part].T @ other[:, : k + step]
-            out[:k, part] = out[part, :k].T
+        step = max(16, PRODUCTS // max(other.size, 1))
+        if left is right and weights is None:
+            return _square(other, step)
+        if step >= left.size:
+            return self._some_columns(left).T @ other
+        out = np.empty((left.size, right.size))
+        for k in range(0, left.size, step):
+            out[k : k + step] = self._some_columns(left[k : k + step]).T @ other
         return out
 
-    def _some_columns(self, columns: np.ndarray | None) -> np.ndarray:
-        """All or some columns, dense; a view where that is possible."""
-        if columns is None:
-            return self.dense()
+    def _some_columns(self, columns: np.ndarray) -> np.ndarray:
+        """Some columns, dense; a view where that is possible."""
         if columns.size and self.scale is None and bool((np.diff(columns) == 1).all()):
             return _wide(self.stored[:, columns[0] : columns[-1] + 1])
         return self.dense_columns(columns)
@@ -211,6 +196,19 @@ class DenseDesign(Design):
             block[:, -1] = last
         indptr = rows.size * np.arange(columns.size + more + 1)
         return ColumnBlock(indptr, np.empty(0, np.uint32), block.ravel(order="F"), rows.size)
+
+
+def _square(block: np.ndarray, step: int) -> np.ndarray:
+    """block'block, half of it computed, `step` columns at a time."""
+    size = block.shape[1]
+    if step >= size:
+        return block.T @ block
+    out = np.empty((size, size))
+    for k in range(0, size, step):
+        part = slice(k, k + step)
+        out[part, : k + step] = block[:, part].T @ block[:, : k + step]
+        out[:k, part] = out[part, :k].T
+    return out
 
 
 def _wide(block: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ Matrix: TypeAlias = Any
 """A dense 2-D array or a scipy CSR/CSC container, as users give it."""
 
 BLOCK_ENTRIES = 1 << 16  # numbers of a tile or block: half a megabyte stays in the second cache
+PRODUCTS = 1 << 31  # multiplications that take no more than a moment, so that Ctrl-C is heard
 
 _BAD_SCALE = 1e4  # columns are large from this multiple of the usual length on
 _CANCELLED = 1e-3  # of a diagonal entry: what centring may leave before it is done row by row
@@ -121,15 +122,6 @@ class Design(ABC):
     @abstractmethod
     def gram_cost(self, rows: np.ndarray) -> float:
         """Multiplications needed for `weighted_gram`, in units of one inside BLAS."""
-
-    @abstractmethod
-    def columns_gram(
-        self,
-        left: np.ndarray | None = None,
-        right: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """X_K' D X_L for two choices of columns; None is all of them, D = 1 by default."""
 
     @abstractmethod
     def row_access(self) -> Any:
@@ -292,7 +284,7 @@ class Design(ABC):
         # Blocks of p/2 rows keep the sum in the processor's hands without much memory.
         step = max(64, self.p // 2, BLOCK_ENTRIES // max(1, self.p))
         root = np.sqrt(weights)
-        for start in range(0, rows.size, step):
+        for start in range(0, rows.size if self.p else 0, step):
             block = self.dense_rows(rows[start : start + step])
             if center is not None:
                 block = block - center
@@ -310,6 +302,37 @@ class Design(ABC):
             left = self._dense_tile(rows, part)
             out += left @ (left if others is None else self._dense_tile(others, part)).T
         return out
+
+    def columns_gram(
+        self,
+        left: np.ndarray | None = None,
+        right: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """X_K' D X_L for two choices of columns; None is all of them, D = 1 by default."""
+        if left is None and right is None:
+            return self._gram(np.arange(self.n), np.ones(self.n) if weights is None else weights)
+        if right is None:
+            return self.columns_gram(None, left, weights).T
+        if left is not None:
+            return self._pair_gram(left, right, weights)
+        out = np.empty((self.p, right.size))
+        step = max(16, PRODUCTS // max(1, self.n * self.p))
+        for start in range(0, right.size, step):
+            block = self.dense_columns(right[start : start + step])
+            if weights is not None:
+                block = weights[:, None] * block
+            out[:, start : start + step] = self.rmatvec(block)
+        return out
+
+    def _pair_gram(
+        self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None
+    ) -> np.ndarray:
+        """X_K' D X_L for columns that are all at hand at once."""
+        other = self.dense_columns(right)
+        if weights is not None:
+            other = weights[:, None] * other
+        return self.dense_columns(left).T @ other
 
     def _dense_tile(self, rows: np.ndarray, columns: slice) -> np.ndarray:
         """Some rows over a range of the columns, dense."""
