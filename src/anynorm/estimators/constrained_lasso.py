@@ -301,7 +301,8 @@ class _FittedBall:
         """The penalty per unit of weight, as in scikit-learn, of a solution."""
         coef = solution.coef
         assert coef is not None
-        residual = self.target - self.design.matvec(coef)
+        used = np.flatnonzero(coef)
+        residual = self.target - self.design.matvec(coef[used], columns=used)
         top = float(np.abs(self.design.rmatvec(residual)).max(initial=0.0))
         return top / self.design.total if top > 1e-9 * self.ball.first_penalty else 0.0
 
