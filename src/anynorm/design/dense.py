@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anynorm.design.interface import BLOCK_ENTRIES, PRODUCTS, Design, Tile
+from anynorm.design.interface import BLOCK_ENTRIES, PRODUCTS, Array, Design, Places, Tile
 
 if TYPE_CHECKING:
     from anynorm.design.column_block import ColumnBlock
@@ -26,12 +26,12 @@ class DenseDesign(Design):
 
     sparse = False
 
-    def __init__(self, X: np.ndarray, scale: np.ndarray | None = None) -> None:
+    def __init__(self, X: Array, scale: Array | None = None) -> None:
         super().__init__(X.shape, scale)
         self.stored = X
         self._by_columns = X.flags.f_contiguous and not X.flags.c_contiguous
 
-    def scaled(self, scale: np.ndarray | None) -> DenseDesign:
+    def scaled(self, scale: Array | None) -> DenseDesign:
         return DenseDesign(self.stored, scale)
 
     def transposed(self) -> DenseDesign:
@@ -50,8 +50,8 @@ class DenseDesign(Design):
             yield Tile(every, part, block) if axis else Tile(part, every, block)
 
     def matvec(
-        self, w: np.ndarray, *, rows: np.ndarray | None = None, columns: np.ndarray | None = None
-    ) -> np.ndarray:
+        self, w: Array, *, rows: Places | None = None, columns: Places | None = None
+    ) -> Array:
         if rows is not None and _FEW_ROWS * rows.size <= self.n:
             return _wide(self.stored[rows]) @ self.to_coef(np.asarray(w, dtype=np.float64))
         if columns is not None and self._few(columns):
@@ -59,42 +59,42 @@ class DenseDesign(Design):
         return super().matvec(w, rows=rows, columns=columns)
 
     def rmatvec(
-        self, a: np.ndarray, *, rows: np.ndarray | None = None, columns: np.ndarray | None = None
-    ) -> np.ndarray:
+        self, a: Array, *, rows: Places | None = None, columns: Places | None = None
+    ) -> Array:
         if rows is not None and _FEW_ROWS * rows.size <= self.n:
             return self.to_coef(_wide(self.stored[rows]).T @ a)
         if columns is not None and self._few(columns):
             return self.dense_columns(columns).T @ a
         return super().rmatvec(a, rows=rows, columns=columns)
 
-    def _few(self, columns: np.ndarray) -> bool:
+    def _few(self, columns: Places) -> bool:
         return _FEW_COLUMNS[self._by_columns] * columns.size < self.p
 
     def column_norms_squared(
-        self, weights: np.ndarray | None = None, *, rows: np.ndarray | None = None
-    ) -> np.ndarray:
+        self, weights: Array | None = None, *, rows: Places | None = None
+    ) -> Array:
         if weights is None and rows is None and self.stored.dtype == np.float64:
             squares = np.einsum("ij,ij->j", self.stored, self.stored)  # one pass, no tile
             return self.to_coef(self.to_coef(squares))
         return super().column_norms_squared(weights, rows=rows)
 
-    def take_rows(self, rows: np.ndarray) -> DenseDesign:
+    def take_rows(self, rows: Places) -> DenseDesign:
         return DenseDesign(self.stored[rows], self.scale)
 
-    def take_columns(self, columns: np.ndarray) -> DenseDesign:
+    def take_columns(self, columns: Places) -> DenseDesign:
         # In the order of X: plain indexing of rows would give the columns one after the other.
         X, scale = self.stored, None if self.scale is None else self.scale[columns]
         part = X.T[columns].T if self._by_columns else np.take(X, columns, axis=1)
         return DenseDesign(part, scale)
 
-    def take(self, rows: np.ndarray, columns: np.ndarray) -> DenseDesign:
+    def take(self, rows: Places, columns: Places) -> DenseDesign:
         if rows.size == self.n and columns.size == self.p:
             return self
         scale = None if self.scale is None else self.scale[columns]
         part = self.stored if rows.size == self.n else self.stored[rows]
         return DenseDesign(np.take(part, columns, axis=1) if columns.size < self.p else part, scale)
 
-    def with_rows(self, more: np.ndarray) -> DenseDesign:
+    def with_rows(self, more: Array) -> DenseDesign:
         return DenseDesign(np.vstack([self.stored, more]))
 
     def beside(self, other: Any) -> DenseDesign:
@@ -105,18 +105,18 @@ class DenseDesign(Design):
     def divided(self, by: float) -> DenseDesign:
         return DenseDesign(self.stored / np.float64(by))
 
-    def dense_rows(self, rows: np.ndarray) -> np.ndarray:
+    def dense_rows(self, rows: Places) -> Array:
         block = _wide(self.stored[rows])
         return block if self.scale is None else block * self.scale
 
-    def dense_columns(self, columns: np.ndarray) -> np.ndarray:
+    def dense_columns(self, columns: Places) -> Array:
         block = _wide(self.stored[:, columns])
         return block if self.scale is None else block * self.scale[columns]
 
-    def dense(self) -> np.ndarray:
+    def dense(self) -> Array:
         return _wide(self.stored) if self.scale is None else self.stored * self.scale
 
-    def dense_transposed(self) -> np.ndarray:
+    def dense_transposed(self) -> Array:
         from anynorm.design.column_loops import transpose  # imports Numba: only where needed
 
         if self.stored.flags.f_contiguous:
@@ -125,28 +125,26 @@ class DenseDesign(Design):
         transpose(self.stored, out)
         return out
 
-    def entries_at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def entries_at(self, rows: Places, columns: Places) -> Array:
         return _wide(self.stored[rows, columns])
 
-    def entries(self, rows: np.ndarray | None = None) -> float:
+    def entries(self, rows: Places | None = None) -> float:
         return float(self.n if rows is None else rows.size) * self.p
 
-    def column_entries(self) -> np.ndarray:
+    def column_entries(self) -> Array:
         return np.full(self.p, self.n)
 
     def largest_entry(self) -> float:
         return float(max(self.stored.max(), -self.stored.min())) if self.stored.size else 0.0
 
-    def gram_cost(self, rows: np.ndarray) -> float:
+    def gram_cost(self, rows: Places) -> float:
         return float(rows.size) * self.p**2
 
-    def _dense_tile(self, rows: np.ndarray, columns: slice) -> np.ndarray:
+    def _dense_tile(self, rows: Places, columns: slice) -> Array:
         block = _wide(self.stored[rows, columns])
         return block if self.scale is None else block * self.scale[columns]
 
-    def _pair_gram(
-        self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None
-    ) -> np.ndarray:
+    def _pair_gram(self, left: Places, right: Places, weights: Array | None) -> Array:
         if right.size > left.size:
             return self._pair_gram(right, left, weights).T
         other = self._some_columns(right)
@@ -162,13 +160,13 @@ class DenseDesign(Design):
             out[k : k + step] = self._some_columns(left[k : k + step]).T @ other
         return out
 
-    def _some_columns(self, columns: np.ndarray) -> np.ndarray:
+    def _some_columns(self, columns: Places) -> Array:
         """Some columns, dense; a view where that is possible."""
         if columns.size and self.scale is None and bool((np.diff(columns) == 1).all()):
             return _wide(self.stored[:, columns[0] : columns[-1] + 1])
         return self.dense_columns(columns)
 
-    def row_access(self) -> np.ndarray:
+    def row_access(self) -> Array:
         X = self.stored
         if not (X.flags.c_contiguous or X.flags.f_contiguous):
             X = np.ascontiguousarray(X)
@@ -177,11 +175,7 @@ class DenseDesign(Design):
         return X
 
     def column_block(
-        self,
-        columns: np.ndarray,
-        rows: np.ndarray,
-        root: np.ndarray,
-        last: np.ndarray | None = None,
+        self, columns: Places, rows: Places, root: Array, last: Array | None = None
     ) -> ColumnBlock:
         from anynorm.design.column_block import ColumnBlock
 
@@ -198,7 +192,7 @@ class DenseDesign(Design):
         return ColumnBlock(indptr, np.empty(0, np.uint32), block.ravel(order="F"), rows.size)
 
 
-def _square(block: np.ndarray, step: int) -> np.ndarray:
+def _square(block: Array, step: int) -> Array:
     """block'block, half of it computed, `step` columns at a time."""
     size = block.shape[1]
     if step >= size:
@@ -211,5 +205,5 @@ def _square(block: np.ndarray, step: int) -> np.ndarray:
     return out
 
 
-def _wide(block: np.ndarray) -> np.ndarray:
+def _wide(block: Array) -> Array:
     return np.asarray(block, dtype=np.float64)

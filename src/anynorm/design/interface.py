@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 Matrix: TypeAlias = Any
 """A dense 2-D array or a scipy CSR/CSC container, as users give it."""
 
+Array: TypeAlias = np.ndarray
+"""Numbers: coefficients, weights of rows, dense parts."""
+
+Places: TypeAlias = np.ndarray
+"""Which rows or columns: integers, as `np.flatnonzero` gives them."""
+
 BLOCK_ENTRIES = 1 << 16  # numbers of a tile or block: half a megabyte stays in the second cache
 PRODUCTS = 1 << 31  # multiplications that take no more than a moment, so that Ctrl-C is heard
 
@@ -56,10 +62,10 @@ class Design(ABC):
     sparse: bool
     stored: Matrix
 
-    def __init__(self, shape: tuple[int, int], scale: np.ndarray | None) -> None:
+    def __init__(self, shape: tuple[int, int], scale: Array | None) -> None:
         self.shape = self.n, self.p = int(shape[0]), int(shape[1])
         self.scale = scale
-        self._last_gram: tuple[np.ndarray, np.ndarray, int] | None = None
+        self._last_gram: tuple[Array, Array, int] | None = None
 
     # ------------------------------------------------------------ what a storage brings
 
@@ -68,23 +74,23 @@ class Design(ABC):
         """The matrix before scaling, in float64; `small` tiles may be copied, others are views."""
 
     @abstractmethod
-    def take_rows(self, rows: np.ndarray) -> Design:
+    def take_rows(self, rows: Places) -> Design:
         """The chosen rows, stored like X."""
 
     @abstractmethod
-    def take_columns(self, columns: np.ndarray) -> Design:
+    def take_columns(self, columns: Places) -> Design:
         """The chosen columns, stored like X."""
 
     @abstractmethod
-    def dense_rows(self, rows: np.ndarray) -> np.ndarray:
+    def dense_rows(self, rows: Places) -> Array:
         """X_J as a dense array in float64."""
 
     @abstractmethod
-    def dense_columns(self, columns: np.ndarray) -> np.ndarray:
+    def dense_columns(self, columns: Places) -> Array:
         """X_K, (n, |K|), as a dense array in float64."""
 
     @abstractmethod
-    def scaled(self, scale: np.ndarray | None) -> Design:
+    def scaled(self, scale: Array | None) -> Design:
         """A view whose columns are the stored ones times `scale`."""
 
     @abstractmethod
@@ -92,7 +98,7 @@ class Design(ABC):
         """X', a view, of a design without a scale."""
 
     @abstractmethod
-    def with_rows(self, more: np.ndarray) -> Design:
+    def with_rows(self, more: Array) -> Design:
         """X with dense rows below it, without a scale."""
 
     @abstractmethod
@@ -104,15 +110,15 @@ class Design(ABC):
         """A copy in float64, every entry divided by a number, of a design without a scale."""
 
     @abstractmethod
-    def entries_at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def entries_at(self, rows: Places, columns: Places) -> Array:
         """The stored entries at (rows[k], columns[k])."""
 
     @abstractmethod
-    def entries(self, rows: np.ndarray | None = None) -> float:
+    def entries(self, rows: Places | None = None) -> float:
         """How many numbers are stored, or how many the rows hold."""
 
     @abstractmethod
-    def column_entries(self) -> np.ndarray:
+    def column_entries(self) -> Array:
         """How many numbers are stored for each column."""
 
     @abstractmethod
@@ -120,7 +126,7 @@ class Design(ABC):
         """The largest absolute entry before scaling."""
 
     @abstractmethod
-    def gram_cost(self, rows: np.ndarray) -> float:
+    def gram_cost(self, rows: Places) -> float:
         """Multiplications needed for `weighted_gram`, in units of one inside BLAS."""
 
     @abstractmethod
@@ -129,34 +135,30 @@ class Design(ABC):
 
     @abstractmethod
     def column_block(
-        self,
-        columns: np.ndarray,
-        rows: np.ndarray,
-        root: np.ndarray,
-        last: np.ndarray | None = None,
+        self, columns: Places, rows: Places, root: Array, last: Array | None = None
     ) -> ColumnBlock:
         """diag(root) X over the chosen columns and rows, and a `last` column, one by one."""
 
     @property
-    def row_arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def row_arrays(self) -> tuple[Array, Array, Array]:
         """(indptr, indices, values) of the rows before scaling, where these are `sparse`."""
         raise TypeError("the rows of this design are not stored sparsely")
 
     # ------------------------------------------------------------ products
 
-    def to_coef(self, u: np.ndarray) -> np.ndarray:
+    def to_coef(self, u: Array) -> Array:
         """V u: from weights of the scaled columns to those of the stored ones."""
         return u if self.scale is None else (self.scale * u.T).T
 
-    def from_coef(self, coef: np.ndarray) -> np.ndarray:
+    def from_coef(self, coef: Array) -> Array:
         """From weights of the stored columns to those of the scaled ones, 0 where the scale is."""
         if self.scale is None:
             return coef
         return np.divide(coef, self.scale, out=np.zeros_like(coef), where=self.scale > 0)
 
     def matvec(
-        self, w: np.ndarray, *, rows: np.ndarray | None = None, columns: np.ndarray | None = None
-    ) -> np.ndarray:
+        self, w: Array, *, rows: Places | None = None, columns: Places | None = None
+    ) -> Array:
         """X w; X_J w for some rows, X_K w for as many entries of w as there are columns in K."""
         w = np.asarray(w, dtype=np.float64)
         if columns is not None:
@@ -175,8 +177,8 @@ class Design(ABC):
         return out if rows is None else out[rows]
 
     def rmatvec(
-        self, a: np.ndarray, *, rows: np.ndarray | None = None, columns: np.ndarray | None = None
-    ) -> np.ndarray:
+        self, a: Array, *, rows: Places | None = None, columns: Places | None = None
+    ) -> Array:
         """X'a; X_J'a for as many entries of a as there are rows in J, X_K'a for some columns."""
         a = np.asarray(a, dtype=np.float64)
         if rows is not None:
@@ -194,14 +196,14 @@ class Design(ABC):
         out = self.to_coef(np.zeros((self.p, *a.shape[1:])) if out is None else out)
         return out if columns is None else out[columns]
 
-    def matvec_by_portions(self, w: np.ndarray, portions: list[np.ndarray]) -> np.ndarray:
+    def matvec_by_portions(self, w: Array, portions: list[Array]) -> Array:
         """X_K w_K for every portion K of the columns, as the columns of one array."""
         chosen = np.zeros((self.p, len(portions)))
         for k, columns in enumerate(portions):
             chosen[columns, k] = w[columns]
         return self.matvec(chosen)
 
-    def rmatvec_sizes(self, a: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def rmatvec_sizes(self, a: Array, columns: Places) -> Array:
         """``sum_i |x_ij a_i|`` for some columns: the rounding of `rmatvec` is a share of it."""
         out, a = np.empty(columns.size), np.abs(a)
         step = max(1, BLOCK_ENTRIES // max(1, self.n))
@@ -210,16 +212,14 @@ class Design(ABC):
             out[start : start + step] = np.abs(block).T @ a
         return out
 
-    def hessian_product(
-        self, rows: np.ndarray, weights: np.ndarray, w: np.ndarray
-    ) -> tuple[np.ndarray, float]:
+    def hessian_product(self, rows: Places, weights: Array, w: Array) -> tuple[Array, float]:
         """X_J' (weights * X_J w), and sum(weights * X_J w)."""
         t = weights * self.matvec(w, rows=rows)
         return self.rmatvec(t, rows=rows), float(t.sum())
 
     # ------------------------------------------------------------ norms and Gram matrices
 
-    def row_norms_squared(self) -> np.ndarray:
+    def row_norms_squared(self) -> Array:
         """||x_i||^2 for every row."""
         out = np.zeros(self.n)
         factors = np.ones(self.p) if self.scale is None else self.scale**2
@@ -228,8 +228,8 @@ class Design(ABC):
         return out
 
     def column_norms_squared(
-        self, weights: np.ndarray | None = None, *, rows: np.ndarray | None = None
-    ) -> np.ndarray:
+        self, weights: Array | None = None, *, rows: Places | None = None
+    ) -> Array:
         """sum_i weights_i x_ij^2 for every column, over all or some rows."""
         full = np.ones(self.n) if weights is None else weights
         if rows is not None:
@@ -240,9 +240,7 @@ class Design(ABC):
             out[tile.columns] += full[tile.rows] @ tile.squares()
         return self.to_coef(self.to_coef(out))
 
-    def weighted_gram(
-        self, rows: np.ndarray, weights: np.ndarray, center: np.ndarray | None = None
-    ) -> np.ndarray:
+    def weighted_gram(self, rows: Places, weights: Array, center: Array | None = None) -> Array:
         """(X_J - 1 center')' diag(weights) (X_J - 1 center'), p x p; center the weighted mean."""
         gram = self._updated_gram(rows, weights)
         if center is None:
@@ -252,7 +250,7 @@ class Design(ABC):
             return centred
         return self._gram_by_blocks(rows, weights, center)
 
-    def _updated_gram(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def _updated_gram(self, rows: Places, weights: Array) -> Array:
         """X_J' D X_J from the last one by the rows that have changed, where those are few.
 
         Between two Newton steps few rows enter or leave; what the update loses by rounding is
@@ -273,12 +271,10 @@ class Design(ABC):
         self._last_gram = gram, full, 0
         return gram
 
-    def _gram(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def _gram(self, rows: Places, weights: Array) -> Array:
         return self._gram_by_blocks(rows, weights, None)
 
-    def _gram_by_blocks(
-        self, rows: np.ndarray, weights: np.ndarray, center: np.ndarray | None
-    ) -> np.ndarray:
+    def _gram_by_blocks(self, rows: Places, weights: Array, center: Array | None) -> Array:
         """The weighted Gram matrix by blocks of dense rows."""
         out = np.zeros((self.p, self.p), order="F")
         # Blocks of p/2 rows keep the sum in the processor's hands without much memory.
@@ -293,7 +289,7 @@ class Design(ABC):
         out += np.tril(out, -1).T
         return out
 
-    def rows_gram(self, rows: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
+    def rows_gram(self, rows: Places, others: Places | None = None) -> Array:
         """X_J X_J', |J| x |J|, or the products of some rows with others."""
         out = np.zeros((rows.size, rows.size if others is None else others.size))
         step = max(1, 4 * BLOCK_ENTRIES // max(1, rows.size))
@@ -304,11 +300,8 @@ class Design(ABC):
         return out
 
     def columns_gram(
-        self,
-        left: np.ndarray | None = None,
-        right: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
-    ) -> np.ndarray:
+        self, left: Places | None = None, right: Places | None = None, weights: Array | None = None
+    ) -> Array:
         """X_K' D X_L for two choices of columns; None is all of them, D = 1 by default."""
         if left is None and right is None:
             return self._gram(np.arange(self.n), np.ones(self.n) if weights is None else weights)
@@ -325,44 +318,42 @@ class Design(ABC):
             out[:, start : start + step] = self.rmatvec(block)
         return out
 
-    def _pair_gram(
-        self, left: np.ndarray, right: np.ndarray, weights: np.ndarray | None
-    ) -> np.ndarray:
+    def _pair_gram(self, left: Places, right: Places, weights: Array | None) -> Array:
         """X_K' D X_L for columns that are all at hand at once."""
         other = self.dense_columns(right)
         if weights is not None:
             other = weights[:, None] * other
         return self.dense_columns(left).T @ other
 
-    def _dense_tile(self, rows: np.ndarray, columns: slice) -> np.ndarray:
+    def _dense_tile(self, rows: Places, columns: slice) -> Array:
         """Some rows over a range of the columns, dense."""
         return self.dense_rows(rows)[:, columns]
 
     # ------------------------------------------------------------ parts and descriptions
 
-    def take(self, rows: np.ndarray, columns: np.ndarray) -> Design:
+    def take(self, rows: Places, columns: Places) -> Design:
         """Some rows over some columns, the rows contiguous where they are dense."""
         part = self if rows.size == self.n else self.take_rows(rows)
         return part if columns.size == self.p else part.take_columns(columns)
 
-    def dense(self) -> np.ndarray:
+    def dense(self) -> Array:
         """X as a dense array in float64, in the order in which it is stored where that is dense."""
         return self.dense_rows(np.arange(self.n))
 
-    def row(self, i: int) -> np.ndarray:
+    def row(self, i: int) -> Array:
         """Row i, dense; for those who ask for many, one after the other."""
         return self.dense_rows(np.array([i]))[0]
 
-    def column(self, j: int) -> np.ndarray:
+    def column(self, j: int) -> Array:
         """Column j, dense; for those who ask for many, one after the other."""
         return self.dense_columns(np.array([j]))[:, 0]
 
-    def dense_transposed(self) -> np.ndarray:
+    def dense_transposed(self) -> Array:
         """X' before scaling, dense in float64, rows contiguous; not a copy where X has it so."""
         return np.ascontiguousarray(self.dense().T)
 
     @cached_property
-    def large_columns(self) -> np.ndarray:
+    def large_columns(self) -> Array:
         """Columns larger than the usual one by orders of magnitude."""
         squares = self.column_norms_squared()
         usual = np.median(squares[squares > 0]) if np.any(squares > 0) else np.inf
@@ -370,7 +361,7 @@ class Design(ABC):
 
     # ------------------------------------------------------------ views
 
-    def centred(self, weights: np.ndarray | None, centre: bool) -> CentredDesign:
+    def centred(self, weights: Array | None, centre: bool) -> CentredDesign:
         """sqrt(weights) (X - 1 m'), m the weighted means or 0; of a design without a scale."""
         from anynorm.design.views import CentredDesign
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from anynorm.design.interface import BLOCK_ENTRIES, Design, Matrix, Tile
+from anynorm.design.interface import BLOCK_ENTRIES, Array, Design, Matrix, Places, Tile
 
 if TYPE_CHECKING:
     from anynorm.design.column_block import ColumnBlock
     from anynorm.design.views import CentredDesign
 
-Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
+Arrays = tuple[Array, Array, Array]
 
 _SPARSE_PACE = 20.0  # a scattered multiplication against one inside BLAS
 _GRAM_PER_CALL = 5e7  # a call of a loop stays below 0.2 s, so that Ctrl-C is heard
@@ -56,7 +56,7 @@ class SparseStorage:
         return loop_arrays(self.by_columns)
 
     @cached_property
-    def row_lengths(self) -> np.ndarray:
+    def row_lengths(self) -> Array:
         """How many numbers are stored for each row."""
         return np.diff(self.by_rows.indptr)
 
@@ -78,7 +78,7 @@ class SparseDesign(Design):
 
     sparse = True
 
-    def __init__(self, storage: SparseStorage, scale: np.ndarray | None = None) -> None:
+    def __init__(self, storage: SparseStorage, scale: Array | None = None) -> None:
         super().__init__(storage.given.shape, scale)
         self._storage = storage
         self.stored = storage.given
@@ -93,10 +93,10 @@ class SparseDesign(Design):
     def row_arrays(self) -> Arrays:
         return self._storage.row_arrays
 
-    def scaled(self, scale: np.ndarray | None) -> SparseDesign:
+    def scaled(self, scale: Array | None) -> SparseDesign:
         return SparseDesign(self._storage, scale)
 
-    def centred(self, weights: np.ndarray | None, centre: bool) -> CentredDesign:
+    def centred(self, weights: Array | None, centre: bool) -> CentredDesign:
         _ = self._storage.by_columns  # whoever asks for this works on columns
         return super().centred(weights, centre)
 
@@ -123,8 +123,8 @@ class SparseDesign(Design):
             yield Tile(every, part, block) if by_columns else Tile(part, every, block)
 
     def matvec(
-        self, w: np.ndarray, *, rows: np.ndarray | None = None, columns: np.ndarray | None = None
-    ) -> np.ndarray:
+        self, w: Array, *, rows: Places | None = None, columns: Places | None = None
+    ) -> Array:
         w = np.asarray(w, dtype=np.float64)
         if rows is not None and w.ndim == 1:
             return self._loops.rows_dot(*self.row_arrays, rows, self.to_coef(w))
@@ -138,8 +138,8 @@ class SparseDesign(Design):
         return super().matvec(w, rows=rows, columns=columns)
 
     def rmatvec(
-        self, a: np.ndarray, *, rows: np.ndarray | None = None, columns: np.ndarray | None = None
-    ) -> np.ndarray:
+        self, a: Array, *, rows: Places | None = None, columns: Places | None = None
+    ) -> Array:
         a = np.asarray(a, dtype=np.float64)
         if rows is not None and a.ndim == 1:
             out = np.zeros(self.p)
@@ -157,7 +157,7 @@ class SparseDesign(Design):
             return self.to_coef(np.asarray(stored.T @ a))
         return super().rmatvec(a, rows=rows, columns=columns)
 
-    def matvec_by_portions(self, w: np.ndarray, portions: list[np.ndarray]) -> np.ndarray:
+    def matvec_by_portions(self, w: Array, portions: list[Array]) -> Array:
         portion_of = np.full(self.p, len(portions), dtype=np.uint8)
         for k, columns in enumerate(portions):
             portion_of[columns] = k
@@ -166,9 +166,7 @@ class SparseDesign(Design):
         self._loops.add_portions(*self.row_arrays, portion_of, self.to_coef(w), out)
         return out[:, :-1]
 
-    def hessian_product(
-        self, rows: np.ndarray, weights: np.ndarray, w: np.ndarray
-    ) -> tuple[np.ndarray, float]:
+    def hessian_product(self, rows: Places, weights: Array, w: Array) -> tuple[Array, float]:
         out = np.zeros(self.p)
         total = self._loops.add_hessian_product(
             *self.row_arrays, rows, weights, self.to_coef(w), out
@@ -176,22 +174,22 @@ class SparseDesign(Design):
         return self.to_coef(out), total
 
     def column_norms_squared(
-        self, weights: np.ndarray | None = None, *, rows: np.ndarray | None = None
-    ) -> np.ndarray:
+        self, weights: Array | None = None, *, rows: Places | None = None
+    ) -> Array:
         if rows is None:
             return super().column_norms_squared(weights)
         out, weights = np.zeros(self.p), np.ones(rows.size) if weights is None else weights
         self._loops.add_weighted_squares(*self.row_arrays, rows, weights, out)
         return self.to_coef(self.to_coef(out))
 
-    def take_rows(self, rows: np.ndarray) -> SparseDesign:
+    def take_rows(self, rows: Places) -> SparseDesign:
         return _design(self._storage.at_hand("by_rows")[rows], self.scale)
 
-    def take_columns(self, columns: np.ndarray) -> SparseDesign:
+    def take_columns(self, columns: Places) -> SparseDesign:
         scale = None if self.scale is None else self.scale[columns]
         return _design(self._storage.at_hand("by_columns")[:, columns], scale)
 
-    def with_rows(self, more: np.ndarray) -> SparseDesign:
+    def with_rows(self, more: Array) -> SparseDesign:
         return _design(sp.csr_array(sp.vstack([self.stored, more])))
 
     def beside(self, other: Any) -> SparseDesign:
@@ -200,33 +198,33 @@ class SparseDesign(Design):
     def divided(self, by: float) -> SparseDesign:
         return _design(self.stored.astype(np.float64) / by)
 
-    def dense_rows(self, rows: np.ndarray) -> np.ndarray:
+    def dense_rows(self, rows: Places) -> Array:
         return self._dense(self._storage.by_rows[rows], self.scale)
 
-    def dense_columns(self, columns: np.ndarray) -> np.ndarray:
+    def dense_columns(self, columns: Places) -> Array:
         scale = None if self.scale is None else self.scale[columns]
         return self._dense(self._storage.at_hand("by_columns")[:, columns], scale)
 
-    def column(self, j: int) -> np.ndarray:
+    def column(self, j: int) -> Array:
         scale = None if self.scale is None else self.scale[[j]]
         return self._dense(self._storage.by_columns[:, [j]], scale)[:, 0]
 
-    def dense(self) -> np.ndarray:
+    def dense(self) -> Array:
         return self._dense(self.stored, self.scale)
 
     @staticmethod
-    def _dense(part: Matrix, scale: np.ndarray | None) -> np.ndarray:
+    def _dense(part: Matrix, scale: Array | None) -> Array:
         block = part.toarray().astype(np.float64, copy=False)
         return block if scale is None else block * scale
 
-    def entries_at(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    def entries_at(self, rows: Places, columns: Places) -> Array:
         values = self.stored[rows, columns]
         return np.asarray(values.toarray() if sp.issparse(values) else values, float).ravel()
 
-    def entries(self, rows: np.ndarray | None = None) -> float:
+    def entries(self, rows: Places | None = None) -> float:
         return float(self.stored.nnz if rows is None else self._storage.row_lengths[rows].sum())
 
-    def column_entries(self) -> np.ndarray:
+    def column_entries(self) -> Array:
         if self.stored.format == "csc":
             return np.diff(self.stored.indptr)
         return np.bincount(self.stored.indices, minlength=self.p)
@@ -234,14 +232,14 @@ class SparseDesign(Design):
     def largest_entry(self) -> float:
         return float(np.abs(self.stored.data).max(initial=0.0))
 
-    def gram_cost(self, rows: np.ndarray) -> float:
+    def gram_cost(self, rows: Places) -> float:
         return min(_SPARSE_PACE * self._pairs(rows), float(rows.size) * self.p**2)
 
-    def _pairs(self, rows: np.ndarray) -> float:
+    def _pairs(self, rows: Places) -> float:
         """Pairs of entries in the same row."""
         return float((self._storage.row_lengths[rows].astype(np.float64) ** 2).sum())
 
-    def _gram(self, rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def _gram(self, rows: Places, weights: Array) -> Array:
         pairs = self._pairs(rows)
         if _SPARSE_PACE * pairs >= float(rows.size) * self.p**2:
             return self._gram_by_blocks(rows, weights, None)
@@ -252,27 +250,24 @@ class SparseDesign(Design):
         out += np.tril(out, -1).T
         return out if self.scale is None else out * self.scale[:, None] * self.scale
 
-    def rows_gram(self, rows: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
+    def rows_gram(self, rows: Places, others: Places | None = None) -> Array:
         left = self._wide_rows(rows)
         right = left if others is None else self._wide_rows(others)
         return (left @ right.T).toarray()
 
-    def _wide_rows(self, rows: np.ndarray) -> Matrix:
+    def _wide_rows(self, rows: Places) -> Matrix:
         block = self._storage.at_hand("by_rows")[rows].astype(np.float64, copy=False)
         return block if self.scale is None else block @ sp.diags_array(self.scale)
 
     def columns_gram(
-        self,
-        left: np.ndarray | None = None,
-        right: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
-    ) -> np.ndarray:
+        self, left: Places | None = None, right: Places | None = None, weights: Array | None = None
+    ) -> Array:
         first, second = self._wide_columns(left), self._wide_columns(right)
         if weights is not None:
             second = sp.diags_array(weights) @ second
         return (first.T @ second).toarray()
 
-    def _wide_columns(self, columns: np.ndarray | None) -> Matrix:
+    def _wide_columns(self, columns: Places | None) -> Matrix:
         block = self._storage.by_columns if columns is None else self.take_columns(columns).stored
         block = block.astype(np.float64, copy=False)
         if self.scale is None:
@@ -288,11 +283,7 @@ class SparseDesign(Design):
         return loop_arrays(X)
 
     def column_block(
-        self,
-        columns: np.ndarray,
-        rows: np.ndarray,
-        root: np.ndarray,
-        last: np.ndarray | None = None,
+        self, columns: Places, rows: Places, root: Array, last: Array | None = None
     ) -> ColumnBlock:
         from anynorm.design.column_block import ColumnBlock
         from anynorm.design.column_loops import gather_columns
@@ -316,5 +307,5 @@ class SparseDesign(Design):
         return ColumnBlock(out_indptr, out_indices, out_values, rows.size)
 
 
-def _design(stored: Matrix, scale: np.ndarray | None = None) -> SparseDesign:
+def _design(stored: Matrix, scale: Array | None = None) -> SparseDesign:
     return SparseDesign(SparseStorage(stored), scale)

@@ -95,7 +95,7 @@ def follow_lasso(
 
     Parameters
     ----------
-    design, b : LassoDesign, ndarray
+    design, b : CentredDesign, ndarray
         The columns, and what they are to come near to.
     max_features, max_joints, radius_max : optional
         Stop before more columns than that are in use, at that many joints, or at that radius.
