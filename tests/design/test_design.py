@@ -82,18 +82,6 @@ class Chunks(Design):
     def scaled(self, scale):
         return Chunks(self.stored, scale)
 
-    def transposed(self):
-        return Chunks(self.stored.T)
-
-    def with_rows(self, more):
-        return Chunks(np.vstack([self.stored, more]))
-
-    def beside(self, other):
-        return Chunks(np.hstack([self.stored, other.stored]))
-
-    def divided(self, by):
-        return Chunks(self.stored.astype(float) / by)
-
     def entries_at(self, rows, columns):
         return self.stored[rows, columns].astype(float)
 
@@ -103,17 +91,8 @@ class Chunks(Design):
     def column_entries(self):
         return np.full(self.p, self.n)
 
-    def largest_entry(self):
-        return float(np.abs(self.stored).max(initial=0.0))
-
     def gram_cost(self, rows):
         return float(rows.size) * self.p**2
-
-    def row_access(self):
-        return np.ascontiguousarray(self.stored)
-
-    def column_block(self, columns, rows, root, last=None):
-        return design_of(self.stored).column_block(columns, rows, root, last)
 
 
 @pytest.fixture(params=[(1, 4), (1200, 61), (30, 150)], ids=str)

@@ -7,14 +7,10 @@ float64 and memory stays that of the data.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from anynorm.design.interface import BLOCK_ENTRIES, PRODUCTS, Array, Design, Places, Tile
-
-if TYPE_CHECKING:
-    from anynorm.design.column_block import ColumnBlock
 
 # Copying one of so many rows, or columns, is faster than a product with all of them.
 _FEW_ROWS = 16
@@ -33,9 +29,6 @@ class DenseDesign(Design):
 
     def scaled(self, scale: Array | None) -> DenseDesign:
         return DenseDesign(self.stored, scale)
-
-    def transposed(self) -> DenseDesign:
-        return DenseDesign(self.stored.T)
 
     def tiles(self, *, small: bool = True) -> Iterator[Tile]:
         X, every = self.stored, slice(None)
@@ -94,17 +87,6 @@ class DenseDesign(Design):
         part = self.stored if rows.size == self.n else self.stored[rows]
         return DenseDesign(np.take(part, columns, axis=1) if columns.size < self.p else part, scale)
 
-    def with_rows(self, more: Array) -> DenseDesign:
-        return DenseDesign(np.vstack([self.stored, more]))
-
-    def beside(self, other: Any) -> DenseDesign:
-        out = np.empty((self.n, self.p + other.p), order="F")
-        out[:, : self.p], out[:, self.p :] = self.stored, other.stored
-        return DenseDesign(out)
-
-    def divided(self, by: float) -> DenseDesign:
-        return DenseDesign(self.stored / np.float64(by))
-
     def dense_rows(self, rows: Places) -> Array:
         block = _wide(self.stored[rows])
         return block if self.scale is None else block * self.scale
@@ -134,14 +116,12 @@ class DenseDesign(Design):
     def column_entries(self) -> Array:
         return np.full(self.p, self.n)
 
-    def largest_entry(self) -> float:
-        return float(max(self.stored.max(), -self.stored.min())) if self.stored.size else 0.0
-
     def gram_cost(self, rows: Places) -> float:
         return float(rows.size) * self.p**2
 
-    def _dense_tile(self, rows: Places, columns: slice) -> Array:
-        block = _wide(self.stored[rows, columns])
+    def _dense_tile(self, rows: Places, columns: slice | Places) -> Array:
+        where = np.ix_(rows, columns) if isinstance(columns, np.ndarray) else (rows, columns)
+        block = _wide(self.stored[where])
         return block if self.scale is None else block * self.scale[columns]
 
     def _pair_gram(self, left: Places, right: Places, weights: Array | None) -> Array:
@@ -173,23 +153,6 @@ class DenseDesign(Design):
         X = X.view()
         X.flags.writeable = False
         return X
-
-    def column_block(
-        self, columns: Places, rows: Places, root: Array, last: Array | None = None
-    ) -> ColumnBlock:
-        from anynorm.design.column_block import ColumnBlock
-
-        more = 0 if last is None else 1
-        block = np.empty((rows.size, columns.size + more), order="F")
-        step = max(1, BLOCK_ENTRIES // max(1, rows.size))
-        for start in range(0, columns.size, step):
-            chosen = columns[start : start + step]
-            block[:, start : start + chosen.size] = self.stored[np.ix_(rows, chosen)]
-        block *= root[rows, None]
-        if last is not None:
-            block[:, -1] = last
-        indptr = rows.size * np.arange(columns.size + more + 1)
-        return ColumnBlock(indptr, np.empty(0, np.uint32), block.ravel(order="F"), rows.size)
 
 
 def _square(block: Array, step: int) -> Array:

@@ -94,22 +94,6 @@ class Design(ABC):
         """A view whose columns are the stored ones times `scale`."""
 
     @abstractmethod
-    def transposed(self) -> Design:
-        """X', a view, of a design without a scale."""
-
-    @abstractmethod
-    def with_rows(self, more: Array) -> Design:
-        """X with dense rows below it, without a scale."""
-
-    @abstractmethod
-    def beside(self, other: Any) -> Design:
-        """The columns of X and of a design of the same kind, side by side, without a scale."""
-
-    @abstractmethod
-    def divided(self, by: float) -> Design:
-        """A copy in float64, every entry divided by a number, of a design without a scale."""
-
-    @abstractmethod
     def entries_at(self, rows: Places, columns: Places) -> Array:
         """The stored entries at (rows[k], columns[k])."""
 
@@ -122,27 +106,8 @@ class Design(ABC):
         """How many numbers are stored for each column."""
 
     @abstractmethod
-    def largest_entry(self) -> float:
-        """The largest absolute entry before scaling."""
-
-    @abstractmethod
     def gram_cost(self, rows: Places) -> float:
         """Multiplications needed for `weighted_gram`, in units of one inside BLAS."""
-
-    @abstractmethod
-    def row_access(self) -> Any:
-        """X as `row_access` reads it inside compiled code: contiguous and read-only."""
-
-    @abstractmethod
-    def column_block(
-        self, columns: Places, rows: Places, root: Array, last: Array | None = None
-    ) -> ColumnBlock:
-        """diag(root) X over the chosen columns and rows, and a `last` column, one by one."""
-
-    @property
-    def row_arrays(self) -> tuple[Array, Array, Array]:
-        """(indptr, indices, values) of the rows before scaling, where these are `sparse`."""
-        raise TypeError("the rows of this design are not stored sparsely")
 
     # ------------------------------------------------------------ products
 
@@ -325,14 +290,43 @@ class Design(ABC):
             other = weights[:, None] * other
         return self.dense_columns(left).T @ other
 
-    def _dense_tile(self, rows: Places, columns: slice) -> Array:
-        """Some rows over a range of the columns, dense."""
+    def _dense_tile(self, rows: Places, columns: slice | Places) -> Array:
+        """Some rows over some columns, dense."""
         return self.dense_rows(rows)[:, columns]
 
     # ------------------------------------------------------------ parts and descriptions
 
+    def transposed(self) -> Design:
+        """X', of a design without a scale."""
+        return self._in_memory(self.dense().T)
+
+    def with_rows(self, more: Array) -> Design:
+        """X with dense rows below it, without a scale."""
+        return self._in_memory(np.vstack([self.dense(), more]))
+
+    def beside(self, other: Any) -> Design:
+        """The columns of X and of a design of the same kind, side by side, without a scale."""
+        out = np.empty((self.n, self.p + other.p), order="F")
+        out[:, : self.p], out[:, self.p :] = self.dense(), other.dense()
+        return self._in_memory(out)
+
+    def divided(self, by: float) -> Design:
+        """A copy in float64, every entry divided by a number, of a design without a scale."""
+        return self._in_memory(self.dense() / by)
+
+    @staticmethod
+    def _in_memory(X: Array) -> Design:
+        from anynorm.design.dense import DenseDesign
+
+        return DenseDesign(X)
+
+    def largest_entry(self) -> float:
+        """The largest absolute entry before scaling."""
+        sizes = (float(abs(tile.entries).max()) for tile in self.tiles() if tile.entries.size)
+        return max(sizes, default=0.0)
+
     def take(self, rows: Places, columns: Places) -> Design:
-        """Some rows over some columns, the rows contiguous where they are dense."""
+        """Some rows over some columns, both ascending; dense rows are contiguous."""
         part = self if rows.size == self.n else self.take_rows(rows)
         return part if columns.size == self.p else part.take_columns(columns)
 
@@ -358,6 +352,37 @@ class Design(ABC):
         squares = self.column_norms_squared()
         usual = np.median(squares[squares > 0]) if np.any(squares > 0) else np.inf
         return np.flatnonzero(squares > _BAD_SCALE**2 * usual)
+
+    # ------------------------------------------------------------ what compiled loops walk over
+
+    @property
+    def row_arrays(self) -> tuple[Array, Array, Array]:
+        """(indptr, indices, values) of the rows before scaling, where these are `sparse`."""
+        raise TypeError("the rows of this design are not stored sparsely")
+
+    def row_access(self) -> Any:
+        """X as `row_access` reads it: contiguous and read-only."""
+        X = self.dense().view()
+        X.flags.writeable = False
+        return X
+
+    def column_block(
+        self, columns: Places, rows: Places, root: Array, last: Array | None = None
+    ) -> ColumnBlock:
+        """diag(root) X over the chosen columns and rows, and a `last` column, one by one."""
+        from anynorm.design.column_block import ColumnBlock
+
+        more = 0 if last is None else 1
+        block = np.empty((rows.size, columns.size + more), order="F")
+        step = max(1, BLOCK_ENTRIES // max(1, rows.size))
+        for start in range(0, columns.size, step):
+            chosen = columns[start : start + step]
+            block[:, start : start + chosen.size] = self._dense_tile(rows, chosen)
+        block *= root[rows, None]
+        if last is not None:
+            block[:, -1] = last
+        indptr = rows.size * np.arange(columns.size + more + 1)
+        return ColumnBlock(indptr, np.empty(0, np.uint32), block.ravel(order="F"), rows.size)
 
     # ------------------------------------------------------------ views
 

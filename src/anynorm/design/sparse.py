@@ -229,9 +229,6 @@ class SparseDesign(Design):
             return np.diff(self.stored.indptr)
         return np.bincount(self.stored.indices, minlength=self.p)
 
-    def largest_entry(self) -> float:
-        return float(np.abs(self.stored.data).max(initial=0.0))
-
     def gram_cost(self, rows: Places) -> float:
         return min(_SPARSE_PACE * self._pairs(rows), float(rows.size) * self.p**2)
 

@@ -82,7 +82,7 @@ class CentredDesign:
             out -= self.total * np.outer(self._means(left), self._means(right))
         return out
 
-    def take_columns(self, columns: Places) -> DenseDesign | CentredDesign:
+    def take_columns(self, columns: Places) -> Design | CentredDesign:
         """The chosen columns: dense ones centred and weighted in float64, sparse ones as a view."""
         if not self._base.sparse:
             return DenseDesign(self.dense_columns(columns))
