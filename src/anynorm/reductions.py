@@ -23,14 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from anynorm.design import (
-    Matrix,
-    column_norms_squared,
-    matvec,
-    rmatvec,
-    row_norms_squared,
-    take_rows,
-)
+from anynorm.design import Matrix, design_of
 from anynorm.design.checks import finite_matrix, finite_vector, positive, signs
 from anynorm.design.points import Points, as_points
 
@@ -238,13 +231,16 @@ class LassoAsSVM:
 
     def __init__(self, A: Matrix, b: Array, radius: float) -> None:
         self.A, self.b, self.radius = A, b, radius
-        self.d, self.n = A.shape[0], 2 * A.shape[1]
-        self._half = A.shape[1]
+        self._columns = design_of(A)
+        self._half = self._columns.p
+        self.d, self.n = self._columns.n, 2 * self._half
 
     def entry(self, i: Any, j: Any) -> Any:
         """Return coordinate i of point j; both may be arrays of places."""
         i, j = np.broadcast_arrays(i, j)
-        values = _entries(self.A, i.ravel(), j.ravel() % max(self._half, 1)).reshape(i.shape)
+        values = self._columns.entries_at(i.ravel(), j.ravel() % max(self._half, 1)).reshape(
+            i.shape
+        )
         out = np.where(j < self._half, self.radius, -self.radius) * values - self.b[i]
         return out if out.ndim else float(out)
 
@@ -255,12 +251,12 @@ class LassoAsSVM:
     def columns(self, index: Any) -> Array:
         """Return the points `index` as the columns of a dense matrix."""
         index, sign = self._split(index)
-        return _dense_columns(self.A, index) * (self.radius * sign) - self.b[:, None]
+        return self._columns.dense_columns(index) * (self.radius * sign) - self.b[:, None]
 
     def dot(self, w: ArrayLike) -> Array:
         """Return the product of every point with w."""
         w = np.asarray(w, dtype=np.float64)
-        inner = self.radius * rmatvec(self.A, w)
+        inner = self.radius * self._columns.rmatvec(w)
         shift = float(self.b @ w)
         return np.concatenate([inner - shift, -inner - shift])
 
@@ -269,13 +265,11 @@ class LassoAsSVM:
         z = np.asarray(z, dtype=np.float64)
         x = self.radius * (z[: self._half] - z[self._half :])
         used = np.flatnonzero(x)
-        if 4 * len(used) < self._half:
-            return matvec(self.A[:, used], x[used]) - float(z.sum()) * self.b
-        return matvec(self.A, x) - float(z.sum()) * self.b
+        return self._columns.matvec(x[used], columns=used) - float(z.sum()) * self.b
 
     def norms_squared(self) -> Array:
         """Return the squared lengths of the points."""
-        square = self.radius**2 * column_norms_squared(self.A) + float(self.b @ self.b)
+        square = self.radius**2 * self._columns.column_norms_squared() + float(self.b @ self.b)
         inner = 2 * self._along_b
         return np.maximum(np.concatenate([square - inner, square + inner]), 0.0)
 
@@ -294,11 +288,9 @@ class LassoAsSVM:
         (row, row_sign), (col, col_sign) = self._split(rows), self._split(cols)
         kept_rows, row_place = np.unique(row, return_inverse=True)
         kept_cols, col_place = np.unique(col, return_inverse=True)
-        columns = _dense_columns(self.A, kept_cols)
-        if len(kept_rows) == self._half:
-            inner = matvec(self.A.T, columns)
-        else:
-            inner = _dense_columns(self.A, kept_rows).T @ columns
+        inner = self._columns.columns_gram(
+            None if len(kept_rows) == self._half else kept_rows, kept_cols
+        )
         inner = inner[np.ix_(row_place, col_place)] * self.radius**2
         inner *= row_sign[:, None] * col_sign
         inner -= (row_sign * self._along_b[row])[:, None]
@@ -307,12 +299,12 @@ class LassoAsSVM:
 
     def largest_entry(self) -> float:
         """Return a number of the size of the largest entry."""
-        return max(self.radius * _largest(self.A), float(np.abs(self.b).max()))
+        return max(self.radius * self._columns.largest_entry(), float(np.abs(self.b).max()))
 
     def divided(self, scale: float) -> LassoAsSVM:
         """Return the points divided by `scale`, their part A of size 1."""
-        size = _largest(self.A) or 1.0
-        A = self.A.astype(np.float64) / size
+        size = self._columns.largest_entry() or 1.0
+        A = self._columns.divided(size).stored
         return LassoAsSVM(A, self.b / scale, self.radius * (size / scale))
 
     def to_lasso(self, z: ArrayLike) -> Array:
@@ -340,7 +332,7 @@ class LassoAsSVM:
 
     @cached_property
     def _along_b(self) -> Array:
-        return self.radius * rmatvec(self.A, self.b)
+        return self.radius * self._columns.rmatvec(self.b)
 
     def _split(self, index: Any) -> tuple[NDArray[np.intp], Array]:
         """The columns of A that some points come from, and their signs."""
@@ -444,7 +436,8 @@ class SoftMargin:
 
     def __init__(self, X: Matrix, y: Array | None, C: float, offset: float | None) -> None:
         self.X, self.y, self.C, self.offset = X, y, C, offset
-        self.n, self._p = X.shape
+        self._rows = design_of(X)
+        self.n, self._p = self._rows.shape
         self._sign = np.ones(self.n) if y is None else y
         self._slack = 1.0 / math.sqrt(2.0 * C)
         self.d = self._p + (offset is not None) + self.n
@@ -465,7 +458,7 @@ class SoftMargin:
         """Return the points `index` as the columns of a dense matrix."""
         index = np.asarray(index, dtype=np.intp).ravel()
         out = np.zeros((self.d, len(index)))
-        out[: self._p] = _dense_rows(self.X, index).T * self._sign[index]
+        out[: self._p] = self._rows.dense_rows(index).T * self._sign[index]
         if self.offset is not None:
             out[self._p] = self.offset * self._sign[index]
         out[self.d - self.n + index, np.arange(len(index))] = self._slack
@@ -473,7 +466,7 @@ class SoftMargin:
 
     def matrix(self) -> Any:
         """Return all points as the columns of a matrix, a sparse one where X is sparse."""
-        if not sp.issparse(self.X):
+        if not self._rows.sparse:
             return self.columns(np.arange(self.n))
         blocks = [self.X.T.astype(np.float64).multiply(self._sign)]
         if self.offset is not None:
@@ -484,7 +477,7 @@ class SoftMargin:
     def dot(self, w: ArrayLike) -> Array:
         """Return the product of every point with w."""
         w = np.asarray(w, dtype=np.float64)
-        scores = matvec(self.X, w[: self._p])
+        scores = self._rows.matvec(w[: self._p])
         if self.offset is not None:
             scores = scores + self.offset * w[self._p]
         return self._sign * scores + self._slack * w[self.d - self.n :]
@@ -494,11 +487,11 @@ class SoftMargin:
         x = np.asarray(x, dtype=np.float64)
         signed = self._sign * x
         middle = [] if self.offset is None else [self.offset * float(signed.sum())]
-        return np.concatenate([rmatvec(self.X, signed), middle, self._slack * x])
+        return np.concatenate([self._rows.rmatvec(signed), middle, self._slack * x])
 
     def norms_squared(self) -> Array:
         """Return the squared lengths of the points."""
-        return row_norms_squared(self.X) + (self.offset or 0.0) ** 2 + 0.5 / self.C
+        return self._rows.row_norms_squared() + (self.offset or 0.0) ** 2 + 0.5 / self.C
 
     def products(self, index: Any) -> Array:
         """Return the products of all points with the points `index`, of shape (n, k)."""
@@ -514,9 +507,7 @@ class SoftMargin:
             every if index is None else np.asarray(index, dtype=np.intp).ravel()
             for index in (rows, cols)
         )
-        left, right = take_rows(self.X, rows), take_rows(self.X, cols)
-        inner = left @ right.T
-        inner = np.asarray(inner.toarray() if sp.issparse(inner) else inner)
+        inner = self._rows.rows_gram(rows, cols)
         inner += (self.offset or 0.0) ** 2
         inner *= self._sign[rows][:, None] * self._sign[cols]
         inner[rows[:, None] == cols] += 0.5 / self.C
@@ -526,7 +517,7 @@ class SoftMargin:
         """Return a point of the simplex that is nearly the best one, through the primal problem."""
         from anynorm.solvers.linear.squared_slack import squared_slack_duals
 
-        duals = squared_slack_duals(self.X, self._sign, self.C, self.offset, deadline)
+        duals = squared_slack_duals(self._rows, self._sign, self.C, self.offset, deadline)
         total = float(duals.sum())
         return duals / total if total > 0 else np.full(self.n, 1.0 / self.n)
 
@@ -598,23 +589,3 @@ def _of_simplex(x: Any, n: int) -> Array:
             f"x must lie in the simplex; its least entry is {x.min():g} and its sum {x.sum():g}."
         )
     return x
-
-
-def _largest(A: Matrix) -> float:
-    values = A.data if sp.issparse(A) else A
-    return float(np.abs(values).max(initial=0.0))
-
-
-def _entries(A: Matrix, rows: Array, columns: Array) -> Array:
-    values = A[rows, columns]
-    return np.asarray(values.toarray() if sp.issparse(values) else values, np.float64).ravel()
-
-
-def _dense_columns(A: Matrix, index: Any) -> Array:
-    part = A[:, index]
-    return np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
-
-
-def _dense_rows(X: Matrix, index: Any) -> Array:
-    part = (X.tocsr() if sp.issparse(X) else X)[index]
-    return np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)

@@ -51,7 +51,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anynorm.design import column_norms_squared, matvec, rmatvec, row_norms_squared
 from anynorm.losses.bias import optimal_bias_interval
 from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
@@ -215,10 +214,11 @@ def safe_ball(
     else:
         v = np.ones(problem.n_coefs) if problem.feature_scale is None else problem.feature_scale
         pulled = problem.pull_back(dual)
-        of_dual = matvec(problem.X, v * pulled)
+        scaled = problem.design.scaled(problem.feature_scale)
+        of_dual = scaled.matvec(pulled)
         difference = np.divide(coef, v, out=np.zeros(len(v)), where=v != 0) - pulled
         apart = float(difference @ difference)
-        squares = row_norms_squared(problem.X, v**2)
+        squares = scaled.row_norms_squared()
         size = float(np.linalg.norm(difference) + np.linalg.norm(pulled))
     s = problem.bias_feature
     centre = 0.5 * (scores + of_dual)
@@ -298,16 +298,16 @@ def _screened_features(
     gap = max(primal - gain, 0.0)
     radius = math.sqrt(max(0.5 * gap - 0.125 * float(apart), 0.0) + rounding)
     centre = y * (0.5 * (pull + dual))
-    squares = column_norms_squared(problem.X, bend)
+    squares = problem.design.column_norms_squared(bend)
     extra = np.zeros(problem.n_coefs)
     if problem.free_bias and bend.any():
         total = float(bend.sum())
-        mean = rmatvec(problem.X, bend) / total
+        mean = problem.design.rmatvec(bend) / total
         off = abs(float(centre.sum())) + _ROUNDING * float(np.abs(centre).sum())
         extra = np.abs(mean) * off
         # What cancels here is known no better than to the last digits of the larger one.
         squares = np.maximum(squares - total * mean**2, 0.0) + 4e-16 * len(y) * squares
-    pulled = np.abs(rmatvec(problem.X, centre)) + extra
+    pulled = np.abs(problem.design.rmatvec(centre)) + extra
     most = pulled + (radius + _ROUNDING * math.sqrt(primal)) * np.sqrt(2 * squares)
     u = np.ones(problem.n_coefs) if problem.penalty_weights is None else problem.penalty_weights
     nothing = np.zeros(len(y), dtype=bool)

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from anynorm import ConstrainedLasso, min_norm_point
-from anynorm.design.lasso_design import LassoDesign
+from anynorm.design import design_of
 from anynorm.problem.solution import Status
 from anynorm.reductions import lasso_by_svm, lasso_to_svm
 from anynorm.solvers.lasso.ball import LassoBall
@@ -141,7 +141,7 @@ def test_wolfes_method_settles_what_exact_steps_do_not(monkeypatch):
     """With the exact steps refused, the equivalent SVM of the working columns is solved."""
     X, y = regression(60, 80)
     monkeypatch.setattr(LassoBall, "_exact_step", lambda self, pulled: False)
-    design = LassoDesign(X, None, True)
+    design = design_of(X).centred(None, True)
     solution = LassoBall(design, design.target(y)[0], lasso_by_svm).solve(2.0, tol=1e-8)
     assert solution.certificate.gap <= 1e-8
 

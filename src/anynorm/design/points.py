@@ -1,26 +1,23 @@
 """How a solver on the simplex sees the points, the columns of a d x n matrix A.
 
-Solvers only ask for products, so the columns may be stored densely, sparsely, as a kernel matrix
-``K = A'A`` whose A nobody knows, or not at all (the lazy points of `anynorm.reductions`).
+Solvers only ask for products, so the columns may be those of a `Design`, of a kernel matrix
+``K = A'A`` whose A nobody knows, or not stored at all (the lazy points of `anynorm.reductions`).
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from anynorm.design import Matrix, column_norms_squared, matvec, rmatvec
+from anynorm.design import Design, design_of
 from anynorm.design.checks import finite_matrix
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
-
-_PRODUCTS = 1 << 31  # multiplications that take no more than a moment
 
 
 @runtime_checkable
@@ -57,101 +54,49 @@ class Scalable(Protocol):
         """Return the points divided by `scale`."""
 
 
-class _StoredPoints(ABC):
-    """Points that are the columns of a matrix."""
+class MatrixPoints:
+    """Points that are the columns of a matrix A, however that is stored."""
 
-    def __init__(self, A: Matrix) -> None:
+    def __init__(self, A: Design) -> None:
         self.A = A
         self.d, self.n = A.shape
 
     def dot(self, w: Array) -> Array:
         """Return A'w."""
-        return rmatvec(self.A, w)
+        return self.A.rmatvec(w)
 
     def combine(self, x: Array) -> Array:
-        """Return A x, from the columns that x uses where they are few."""
+        """Return A x, from the columns that x uses."""
         used = np.flatnonzero(x)
-        if 12 * len(used) < self.n:
-            return self.columns(used) @ x[used]
-        return matvec(self.A, x)
+        return self.A.matvec(x[used], columns=used)
 
-    @abstractmethod
     def columns(self, index: Index) -> Array:
         """Return the points `index` as the columns of a dense matrix."""
+        return self.A.dense_columns(index)
 
     def norms_squared(self) -> Array:
         """Return the squared lengths of the points."""
-        return column_norms_squared(self.A)
+        return self.A.column_norms_squared()
 
     def products(self, index: Index) -> Array:
         """Return A'A[:, index]."""
-        return self.kernel(None, index)
+        return self.A.columns_gram(None, index)
 
-    @abstractmethod
     def kernel(self, rows: Any = None, cols: Any = None) -> Array:
         """Return the products of the points `rows` with the points `cols`; None is all."""
+        return self.A.columns_gram(rows, cols)
+
+    def subset(self, index: Index) -> MatrixPoints:
+        """Return some of the points."""
+        return MatrixPoints(self.A.take_columns(index))
 
     def largest_entry(self) -> float:
         """Return the largest absolute entry of A."""
-        return float(max(self.A.max(), -self.A.min())) if self.A.size else 0.0
+        return self.A.largest_entry()
 
-
-class DensePoints(_StoredPoints):
-    """Points that are the columns of a dense array, float64 or float32, in any order."""
-
-    def columns(self, index: Index) -> Array:
-        """Return the points `index` as the columns of a dense matrix."""
-        return self.A[:, index].astype(np.float64, copy=False)
-
-    def norms_squared(self) -> Array:
-        """Return the squared lengths of the points."""
-        if self.A.dtype == np.float64:
-            return np.einsum("ij,ij->j", self.A, self.A)
-        return super().norms_squared()
-
-    def kernel(self, rows: Any = None, cols: Any = None) -> Array:
-        """Return the products of the points `rows` with the points `cols`; None is all."""
-        left = np.arange(self.n) if rows is None else rows
-        right = np.arange(self.n) if cols is None else cols
-        return _in_parts(self, left, right)
-
-    def subset(self, index: Index) -> DensePoints:
-        """Return some of the points."""
-        return DensePoints(np.ascontiguousarray(self.A[:, index]))
-
-    def divided(self, scale: float) -> DensePoints:
+    def divided(self, scale: float) -> MatrixPoints:
         """Return the points divided by `scale`."""
-        return DensePoints(self.A / np.float64(scale))
-
-
-class SparsePoints(_StoredPoints):
-    """Points that are the columns of a sparse matrix."""
-
-    def __init__(self, A: Matrix) -> None:
-        super().__init__(A if A.format == "csc" else A.tocsc())
-
-    def columns(self, index: Index) -> Array:
-        """Return the points `index` as the columns of a dense matrix."""
-        return self.A[:, index].toarray().astype(np.float64, copy=False)
-
-    def combine(self, x: Array) -> Array:
-        """Return A x."""
-        return matvec(self.A, x)
-
-    def kernel(self, rows: Any = None, cols: Any = None) -> Array:
-        """Return the products of the points `rows` with the points `cols`; None is all."""
-        left = self.A if rows is None else self.A[:, rows]
-        right = self.A if cols is None else self.A[:, cols]
-        left, right = (part.astype(np.float64, copy=False) for part in (left, right))
-        return np.asarray((left.T @ right).toarray())
-
-    def subset(self, index: Index) -> SparsePoints:
-        """Return some of the points."""
-        return SparsePoints(self.A[:, index])
-
-    def divided(self, scale: float) -> SparsePoints:
-        """Return the points divided by `scale`."""
-        return SparsePoints(self.A.astype(np.float64) / scale)
+        return MatrixPoints(self.A.divided(scale))
 
 
 class KernelPoints:
@@ -168,8 +113,8 @@ class KernelPoints:
         """Return ``K x`` for w = x."""
         used = np.flatnonzero(w)
         if 4 * len(used) < self.n:
-            return matvec(self.K[used].T, w[used])
-        return matvec(self.K, w)
+            return design_of(self.K[used]).rmatvec(w[used])
+        return design_of(self.K).matvec(w)
 
     def combine(self, x: Array) -> Array:
         """Return x, which stands for A x."""
@@ -211,7 +156,7 @@ def as_points(A: Any, *, kernel_matrix: bool = False) -> Points:
     name = "the kernel matrix A" if kernel_matrix else "A"
     A = finite_matrix(A, name)
     if not kernel_matrix:
-        return SparsePoints(A) if sp.issparse(A) else DensePoints(A)
+        return MatrixPoints(design_of(A))
     if sp.issparse(A):
         raise ValueError("the kernel matrix A must be dense; use A.toarray().")
     if A.shape[0] != A.shape[1]:
@@ -256,25 +201,3 @@ def gram(points: Points, rows: Index, cols: Index) -> Array:
     if hasattr(points, "kernel"):
         return np.asarray(points.kernel(rows, cols))
     return points.columns(rows).T @ points.columns(cols)
-
-
-def _in_parts(points: DensePoints, rows: Index, cols: Index) -> Array:
-    """The products of some points, in parts that leave room for Ctrl-C."""
-    if len(cols) > len(rows):
-        return _in_parts(points, cols, rows).T
-    if len(cols) == points.n and points.A.dtype == np.float64 and (np.diff(cols) == 1).all():
-        right = points.A
-    else:
-        right = points.columns(cols)
-    step = max(16, _PRODUCTS // max(right.size, 1))
-    if rows is not cols:
-        parts = [points.columns(rows[k : k + step]).T @ right for k in range(0, len(rows), step)]
-        return np.concatenate(parts) if parts else np.empty((0, len(cols)))
-    if step >= len(rows):
-        return right.T @ right
-    out = np.empty((len(rows), len(rows)))
-    for k in range(0, len(rows), step):
-        part = slice(k, k + step)
-        out[part, : k + step] = right[:, part].T @ right[:, : k + step]
-        out[:k, part] = out[part, :k].T
-    return out

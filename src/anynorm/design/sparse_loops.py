@@ -1,25 +1,13 @@
 """Compiled loops over the rows of a CSR matrix: dots, sums, and one epoch of dual descent.
 
-Every kernel takes (indptr, indices, values) as `csr_arrays` returns them: read-only views with
-unsigned indices, so that each index type has one compiled version and none of them checks for
-negative positions.
+Every loop takes (indptr, indices, values) as `anynorm.design.sparse.loop_arrays` returns them.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from anynorm.design import Matrix
 from anynorm.design.compiled import loop
-
-
-def csr_arrays(X: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return indptr as int64, unsigned indices and values: read-only, only indptr a copy."""
-    unsigned = np.uint32 if X.indices.dtype.itemsize == 4 else np.uint64
-    arrays = (X.indptr.astype(np.int64), X.indices.view(unsigned), X.data.view())
-    for array in arrays:
-        array.flags.writeable = False
-    return arrays
 
 
 @loop

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
-from anynorm.design import Matrix, matvec
+from anynorm.design import Matrix, design_of
 from anynorm.estimators.checks.matrices import known_matrix
 
 
@@ -19,7 +19,7 @@ def linear_scores(X: Matrix, coef: Any, intercept: np.ndarray) -> np.ndarray:
     if X.dtype == np.float64 or sp.issparse(coef):
         scores = safe_sparse_dot(X, coef.T, dense_output=True)
     else:
-        scores = np.column_stack([matvec(X, w) for w in coef])
+        scores = design_of(X).matvec(coef.T)
     scores = scores + intercept
     return scores.ravel() if scores.shape[1] == 1 else scores
 

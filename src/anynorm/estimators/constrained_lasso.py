@@ -212,10 +212,10 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
         }
         check_values(limits)
         X, y, weights, names = self._checked(X, y, sample_weight)
-        from anynorm.design.lasso_design import LassoDesign
+        from anynorm.design import design_of
         from anynorm.solvers.lasso.homotopy import follow_lasso
 
-        design = LassoDesign(X, weights, bool(self.fit_intercept))
+        design = design_of(X).centred(weights, bool(self.fit_intercept))
         record = follow_lasso(
             design,
             design.target(y)[0],
@@ -261,11 +261,11 @@ class _FittedBall:
     """A `LassoBall` for a model with an intercept and weights."""
 
     def __init__(self, X: Any, y: np.ndarray, weights: np.ndarray | None, centre: bool) -> None:
-        from anynorm.design.lasso_design import LassoDesign
+        from anynorm.design import design_of
         from anynorm.reductions import lasso_by_svm
         from anynorm.solvers.lasso.ball import LassoBall
 
-        self.design = LassoDesign(X, weights, centre)
+        self.design = design_of(X).centred(weights, centre)
         self.target, self.mean = self.design.target(y)
         self.ball = LassoBall(self.design, self.target, lasso_by_svm)
 
@@ -280,6 +280,7 @@ class _FittedBall:
         """The penalty per unit of weight, as in scikit-learn, of a solution."""
         coef = solution.coef
         assert coef is not None
-        residual = self.target - self.design.combine(np.arange(len(coef)), coef)
-        top = float(np.abs(self.design.adjoint(residual)).max(initial=0.0))
+        used = np.flatnonzero(coef)
+        residual = self.target - self.design.matvec(coef[used], columns=used)
+        top = float(np.abs(self.design.rmatvec(residual)).max(initial=0.0))
         return top / self.design.total if top > 1e-9 * self.ball.first_penalty else 0.0

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from anynorm.design import rmatvec
+from anynorm.design import design_of
 from anynorm.kernels.blocks import ranges
 
 Array = NDArray[np.float64]
@@ -45,7 +45,7 @@ def _variance(X: Any, weights: Array | None) -> float:
         return float(np.var(X, dtype=np.float64))
     w = np.ones(X.shape[0]) if weights is None else weights
     size = float(w.sum()) * X.shape[1]
-    mean = float(rmatvec(X, w).sum()) / size
+    mean = float(design_of(X).rmatvec(w).sum()) / size
     if not sp.issparse(X):
         step = max(1, _CACHED_ENTRIES // X.shape[1])  # rows that stay in the cache
         parts = ((X[rows] - mean, w[rows]) for rows in ranges(X.shape[0], step))

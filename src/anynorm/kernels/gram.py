@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from anynorm.design import matvec, rmatvec, row_norms_squared
+from anynorm.design import design_of
 from anynorm.kernels import (
     RBF,
     FunctionKernel,
@@ -160,8 +160,8 @@ class Gram:
         points = _take(self._rows, rows)
         used = np.flatnonzero(beta)
         if self.kernel.is_inner_product:
-            w = rmatvec(_take(self._columns, used), beta[used])
-            return finite(matvec(points, w))
+            w = design_of(_take(self._columns, used)).rmatvec(beta[used])
+            return finite(design_of(points).matvec(w))
         out, others = np.zeros(points.shape[0]), slice(None)
         n_values = WORTH_COMPILED if compiled else len(out) * len(used)
         small = self.X is not None and len(used) * self.X.shape[1] <= _HALVED_ENTRIES
@@ -294,7 +294,7 @@ def _origin(X: Any) -> Array | None:
         return None
     mean = np.asarray(X).mean(axis=0, dtype=np.float64)
     square = float(mean @ mean)
-    spread = float(row_norms_squared(X).mean()) - square
+    spread = float(design_of(X).row_norms_squared().mean()) - square
     return None if square <= spread else mean
 
 

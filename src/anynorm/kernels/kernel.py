@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from anynorm.design import row_norms_squared
+from anynorm.design import design_of
 from anynorm.kernels.gamma import resolve_gamma
 from anynorm.norms.parameters import Parameterised
 
@@ -211,12 +211,12 @@ class DistanceKernel(ProductKernel):
 
     def float32_error(self, X: Any) -> float:
         """Return what the rounding of distances makes of the values, at most."""
-        reach = float(row_norms_squared(X).max(initial=0.0))
+        reach = float(design_of(X).row_norms_squared().max(initial=0.0))
         return 4.0 * self.steepness * reach * product_rounding(X) + 4.0 * ROUNDING
 
     def float32_terms(self, points: Any) -> tuple[float, Array | None]:
         """Return what makes the terms ``-||x - z||^2``."""
-        return np.sqrt(2.0), -row_norms_squared(points)
+        return np.sqrt(2.0), -design_of(points).row_norms_squared()
 
     def of_float32_terms(self, terms: NDArray[np.float32]) -> NDArray[np.float32]:
         """Turn ``-||x - z||^2`` into kernel values."""
@@ -242,7 +242,7 @@ def products(A: Any, B: Any) -> Array:
 
 def squared_lengths(X: Any) -> Array:
     """Return ||x||^2 of the rows, less a rounding error, so that equal rows are at distance 0."""
-    return row_norms_squared(X) * (1.0 - 8 * np.finfo(np.float64).eps)
+    return design_of(X).row_norms_squared() * (1.0 - 8 * np.finfo(np.float64).eps)
 
 
 def product_rounding(X: Any) -> float:

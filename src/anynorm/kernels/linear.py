@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from anynorm.design import row_norms_squared
+from anynorm.design import design_of
 from anynorm.kernels.kernel import Array, Block, ProductKernel, product_rounding, products
 
 
@@ -34,7 +34,7 @@ class Linear(ProductKernel):
 
     def diagonal(self, X: Any) -> Array:
         """Return the squared lengths."""
-        return row_norms_squared(X)
+        return design_of(X).row_norms_squared()
 
     def float32_error(self, X: Any) -> float:
         """Return the rounding error of a product."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from anynorm.design import row_norms_squared
+from anynorm.design import design_of
 from anynorm.kernels.kernel import Array, Block, DistanceKernel, within
 
 
@@ -55,7 +55,7 @@ class RBF(DistanceKernel):
 
     def float32_terms(self, points: Any) -> tuple[float, Array | None]:
         """Return what makes the exponents: ``c^2 = 2 gamma``, ``e(x) = -gamma ||x||^2``."""
-        return np.sqrt(2.0 * self.gamma), -self.gamma * row_norms_squared(points)
+        return np.sqrt(2.0 * self.gamma), -self.gamma * design_of(points).row_norms_squared()
 
     def of_float32_terms(self, terms: Any) -> Any:
         """Return the exponential, in place."""

@@ -9,11 +9,11 @@ equivalent SVM (`anynorm.reductions`); it is the optimum at t = b - A x for the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.design.views import CentredDesign
 from anynorm.problem.certificate import Values
 
 Array = NDArray[np.float64]
@@ -25,23 +25,23 @@ class LassoProblem:
 
     Attributes
     ----------
-    design : design of columns
-        With the methods ``combine(index, x)``, the sum of some columns, and ``adjoint(t)``.
+    design : CentredDesign
+        The columns, centred and weighted.
     b : ndarray
         What the columns are to come near to.
     radius : float
         The largest 1-norm of the coefficients.
     """
 
-    design: Any
+    design: CentredDesign
     b: Array
     radius: float
 
     def values(self, coef: Array, dual: Array) -> Values:
         """Return ``||A x - b||^2`` from the coefficients alone, the bound from the dual alone."""
         index = np.flatnonzero(coef)
-        residual = self.b - self.design.combine(index, coef[index])
-        top = float(np.abs(self.design.adjoint(dual)).max(initial=0.0))
+        residual = self.b - self.design.matvec(coef[index], columns=index)
+        top = float(np.abs(self.design.rmatvec(dual)).max(initial=0.0))
         return self.values_of(residual, dual, top)
 
     def values_of(self, residual: Array, dual: Array, top: float) -> Values:

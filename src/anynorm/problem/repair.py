@@ -92,8 +92,7 @@ def _release_columns(problem: Problem, a: Array) -> Array:
     """
     u = problem.penalty_weights
     assert u is not None
-    columns = problem.X[:, np.flatnonzero(u == 0)]
-    columns = np.asarray(columns.toarray() if hasattr(columns, "toarray") else columns, float)
+    columns = problem.design.dense_columns(np.flatnonzero(u == 0))
     if problem.free_bias:
         columns = np.column_stack([columns, np.ones(len(a))])
     sizes = np.abs(columns).max(axis=0, initial=0.0)

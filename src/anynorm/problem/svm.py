@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anynorm.design import matvec, rmatvec
+from anynorm.design import Design, design_of
 from anynorm.losses import Loss
 from anynorm.losses.bias import optimal_bias
 from anynorm.norms.dual_sets import DualSet
@@ -53,8 +53,8 @@ class Problem:
         Weight of the loss.
     loss : Loss
         See `anynorm.losses`.
-    X : dense array, CSR or CSC, optional
-        Features; exactly one of X and gram is given.
+    X : dense array, CSR or CSC, or Design, optional
+        Features; exactly one of X and gram is given.  Solvers see them as `design`.
     gram : Gram, optional
         Kernel; the coefficients are then the dual variables a, with f = K (y * a).
     regulariser : {"l2", "l1"}
@@ -150,8 +150,17 @@ class Problem:
                [ 2.]])
         """
         weights = None if self.sample_weight is None else self.sample_weight[rows]
-        points = {"X": self.X[rows]} if self.gram is None else {"gram": self.gram.part(rows)}
+        points = (
+            {"X": self.design.take_rows(rows).stored}
+            if self.gram is None
+            else {"gram": self.gram.part(rows)}
+        )
         return replace(self, y=self.y[rows], sample_weight=weights, **points)
+
+    @cached_property
+    def design(self) -> Design:
+        """X, however it is stored."""
+        return design_of(self.X)
 
     @property
     def n_rows(self) -> int:
@@ -191,7 +200,7 @@ class Problem:
         """Return f, without the bias: ``X @ coef``, or ``K @ (y * coef)`` for a kernel."""
         if self.gram is not None:
             return self.gram.matvec(self.y * coef)
-        return matvec(self.X, coef)
+        return self.design.matvec(coef)
 
     def loss_at(self, scores: Array, intercept: float = 0.0) -> float:
         """Return g at given scores and bias."""
@@ -259,7 +268,7 @@ class Problem:
         """Return ``X'(y * a)``, scaled by feature_scale, or ``K (y * a)`` for a kernel."""
         if self.gram is not None:
             return self.gram.matvec(self.y * a)
-        pulled = rmatvec(self.X, self.y * a)
+        pulled = self.design.rmatvec(self.y * a)
         return pulled if self.feature_scale is None else self.feature_scale * pulled
 
     def curvature(self, a: Array, pulled: Array) -> float:
@@ -279,13 +288,9 @@ class Problem:
             u = self.penalty_weights
             never = np.flatnonzero(u == 0)
             broken = np.zeros(len(u))
-            broken[never[size[never] > _ROUNDING * self._column_sizes(a, never)]] = math.inf
+            broken[never[size[never] > _ROUNDING * self.design.rmatvec_sizes(a, never)]] = math.inf
             size = np.divide(size, u, out=broken, where=u > 0)
         return max(float(size.max(initial=0.0)), abs(self.bias_feature * float(self.y @ a)))
-
-    def _column_sizes(self, a: Array, columns: NDArray[np.intp]) -> Array:
-        """``sum_i |x_ij a_i|``, what the rounding of ``X'(y * a)`` is measured against."""
-        return np.asarray(abs(self.X[:, columns]).T @ np.abs(a), dtype=np.float64)
 
     def dual_objective(self, a: Array) -> float:
         """Return the dual objective D at a, minus infinity where a is not allowed."""

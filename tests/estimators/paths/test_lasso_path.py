@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LinearRegression, lars_path
 
 from anynorm import ConstrainedLasso
-from anynorm.design.lasso_design import LassoDesign
+from anynorm.design import design_of
 from anynorm.problem.solution import Status
 from anynorm.reductions import soft_margin, svm_to_lasso
 from anynorm.solvers.lasso.homotopy import follow_lasso
@@ -288,7 +288,7 @@ def test_many_columns_take_little_time():
     rng = np.random.default_rng(0)
     X = np.asfortranarray(rng.normal(size=(300, 10_000)))
     b = X[:, :30] @ rng.normal(size=30) + 2 * rng.normal(size=300)
-    design = LassoDesign(X, None, False)
+    design = design_of(X).centred(None, False)
     follow_lasso(design, b, max_joints=3)
     began = time.process_time()
     record = follow_lasso(design, b, max_joints=200)

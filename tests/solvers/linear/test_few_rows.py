@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from anynorm.design import design_of
 from anynorm.losses import LOSSES, get_loss
 from anynorm.losses.bias import optimal_bias
 from anynorm.problem import Problem
@@ -82,12 +83,12 @@ def test_the_matrix_of_some_rows():
     weights = np.random.default_rng(1).uniform(size=5000)
     rows = np.array([1, 4, 8])
     whole = (X * weights) @ X.T
-    columns = FewRows(X).columns
+    columns = FewRows(design_of(X)).columns
     np.testing.assert_allclose(weighted_gram(columns, weights), whole, rtol=1e-12)
     np.testing.assert_allclose(
         weighted_gram(columns, weights, rows), whole[np.ix_(rows, rows)], rtol=1e-12
     )
-    np.testing.assert_allclose(FewRows(X).gram, X @ X.T, rtol=1e-12)
+    np.testing.assert_allclose(FewRows(design_of(X)).gram, X @ X.T, rtol=1e-12)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "absolute"])

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anynorm.design.features import make_features
+from anynorm.design import design_of
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
 from anynorm.problem.certificate import certify
@@ -218,7 +218,7 @@ def test_augmented_lagrangian_alone_reaches_the_gap(loss, intercept, C):
     X, y = overlapping(n=300, p=12)
     problem = problem_of(X, y, loss, C, intercept=intercept)
     found = solve_augmented(
-        make_features(X, None), y, problem.dual_set, precision_of(problem),
+        design_of(X), y, problem.dual_set, precision_of(problem),
         None, tol=1e-6, spend=_spend_all,
         accept=lambda at: certify(problem, at.u, at.bias, at.dual, tol=1e-6).gap <= 1e-6,
     )  # fmt: skip
@@ -232,7 +232,7 @@ def test_interior_point_alone_reaches_the_gap(loss, intercept, C):
     X, y = overlapping(n=300, p=12)
     problem = problem_of(X, y, loss, C, intercept=intercept)
     found, _ = solve_interior(
-        make_features(X, None), y, problem.dual_set, precision_of(problem),
+        design_of(X), y, problem.dual_set, precision_of(problem),
         tol=1e-7, spend=_spend_all,
     )  # fmt: skip
     assert certify(problem, found.u, found.bias, found.dual, tol=1e-5).status is Status.OPTIMAL
@@ -247,7 +247,7 @@ def test_coordinate_descent_alone_reaches_the_gap(loss, intercept, scaled):
     problem = problem_of(sp.csr_array(X), y, loss, 0.1, intercept=intercept, feature_scale=scale)
     state = DualState(np.zeros(100), np.zeros(250), 0.0)
     done = descend_dual(
-        make_features(problem.X, scale), y, problem.dual_set,
+        design_of(problem.X, scale), y, problem.dual_set,
         precision_of(problem), state, tol=1e-6, seed=0, budget=Budget(2000),
         check=lambda at: certify(problem, at.coef, at.bias, at.dual, tol=1e-5).gap <= 1e-5,
         finish=lambda _: False,
@@ -267,9 +267,7 @@ def test_polish_from_a_rough_dual_is_exact(loss, intercept):
     free = (exact.dual > box.lower + 1e-9) & (exact.dual < box.upper - 1e-9)
     rough = np.where(free, exact.dual * 1.01, exact.dual)
     rough = np.clip(rough, box.lower, box.upper)
-    found = polish_free_set(
-        make_features(X, None), y, box, precision_of(problem), rough, exact.intercept
-    )
+    found = polish_free_set(design_of(X), y, box, precision_of(problem), rough, exact.intercept)
     assert found is not None
     u, bias, dual = found
     assert certify(problem, u, bias, dual, tol=1e-12).gap <= 1e-12
@@ -285,7 +283,7 @@ def test_newton_systems_agree_with_the_matrix_written_out(precision, storage, sc
     rows = np.sort(rng.choice(40, 25, replace=False))
     weights, gradient, bias_gradient = rng.uniform(0.1, 3.0, 25), rng.normal(size=9), 0.7
     scale = np.linspace(0.0, 2.0, 9) if scaled else None
-    system = NewtonSystem(make_features(storage(X), scale), rows, weights, precision, forcing=1e-12)
+    system = NewtonSystem(design_of(storage(X), scale), rows, weights, precision, forcing=1e-12)
     d, e = getattr(system, route)()(gradient, bias_gradient)
 
     A = X[rows] * (np.ones(9) if scale is None else scale)
@@ -302,7 +300,7 @@ def test_newton_systems_agree_with_the_matrix_written_out(precision, storage, sc
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 def test_updated_gram_equals_one_made_anew(storage):
     X, _ = overlapping(n=200, p=7)
-    features = make_features(storage(X), None)
+    features = design_of(storage(X))
     rng = np.random.default_rng(0)
     weights = rng.uniform(0.5, 2.0, 200)
     for _ in range(30):  # more than the updates allowed before a fresh start

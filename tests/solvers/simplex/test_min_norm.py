@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from anynorm import min_norm_point
-from anynorm.design.points import DensePoints, KernelPoints, SparsePoints
+from anynorm.design import design_of
+from anynorm.design.points import KernelPoints, MatrixPoints
 from anynorm.problem.solution import Status
 from anynorm.solvers.simplex.min_norm import _Search, solve_min_norm
 from tests.spies import Stopwatch, seconds_to_obey
@@ -135,8 +136,8 @@ def test_all_ways_to_give_the_points_agree():
         min_norm_point(Lazy(A)),
         min_norm_point(np.asfortranarray(A)),
         min_norm_point(A.tolist()),
-        solve_min_norm(DensePoints(A)),
-        solve_min_norm(SparsePoints(sp.csc_array(A))),
+        solve_min_norm(MatrixPoints(design_of(A))),
+        solve_min_norm(MatrixPoints(design_of(sp.csc_array(A)))),
         solve_min_norm(KernelPoints(A.T @ A)),
     ]
     for other in others:
@@ -149,7 +150,8 @@ def test_all_ways_to_give_the_points_agree():
 def test_points_offer_the_products_of_the_matrix():
     A = hull(30, 9, 1.0)
     x, w, index = np.linspace(0, 1, 30), np.linspace(-1, 1, 9), np.array([3, 3, 17])
-    for points in (DensePoints(A), DensePoints(A.T.copy().T), SparsePoints(sp.csr_array(A))):
+    for stored in (A, A.T.copy().T, sp.csr_array(A)):
+        points = MatrixPoints(design_of(stored))
         assert (points.d, points.n) == (9, 30)
         np.testing.assert_allclose(points.dot(w), A.T @ w)
         np.testing.assert_allclose(points.combine(x), A @ x)
@@ -251,7 +253,7 @@ def test_no_point_in_use_is_screened(seed, noise, shift):
     x = min_norm_point(A, tol=1e-12).x
     w, rough = A @ x, x * (1 + noise * rng.normal(size=100)) + noise * rng.random(100)
     rough = np.maximum(rough, 0.0)
-    search = _Search(DensePoints(A), np.einsum("ij,ij->j", A, A), 1e-9, 100, None, None)
+    search = _Search(MatrixPoints(design_of(A)), np.einsum("ij,ij->j", A, A), 1e-9, 100, None, None)
     search.looks = 10
     search._screen(search.look(rough / rough.sum()), np.empty(0, np.intp))
     if search.alive is not None:
@@ -274,11 +276,11 @@ def test_screening_leaves_the_answer_alone():
 @pytest.mark.parametrize("max_working", [60, 150])
 def test_blocks_serve_where_memory_is_short(max_working):
     A = hull(350, 300, 0.0)
-    solution = solve_min_norm(DensePoints(A), max_working=max_working)
+    solution = solve_min_norm(MatrixPoints(design_of(A)), max_working=max_working)
     assert solution.status is Status.OPTIMAL
     assert gap_of(A, solution.x) <= 1e-9
     assert np.count_nonzero(solution.x) > max_working
-    again = solve_min_norm(DensePoints(A), max_working=max_working, start=solution.x)
+    again = solve_min_norm(MatrixPoints(design_of(A)), max_working=max_working, start=solution.x)
     assert again.n_iter <= 1
     np.testing.assert_allclose(solution.x, min_norm_point(A).x, atol=1e-7)
 

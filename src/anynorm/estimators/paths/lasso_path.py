@@ -19,7 +19,7 @@ from anynorm.problem import LassoProblem
 from anynorm.problem.certificate import Certificate, certify
 
 if TYPE_CHECKING:
-    from anynorm.design.lasso_design import LassoDesign
+    from anynorm.design.views import CentredDesign
     from anynorm.solvers.lasso.homotopy import LassoRecord
 
 Array = NDArray[np.float64]
@@ -87,11 +87,11 @@ class LassoPath:
     def __init__(
         self,
         record: LassoRecord,
-        design: LassoDesign,
+        design: CentredDesign,
         y: Array,
         feature_names: ArrayLike | None = None,
     ) -> None:
-        self._design: LassoDesign | None = design
+        self._design: CentredDesign | None = design
         self._target, mean = design.target(y)
         means = design.means
         self.radii = frozen(record.radii)
@@ -212,7 +212,7 @@ class LassoPath:
             )
         coef, _ = self._knots.solution(place)
         used = np.flatnonzero(coef)
-        residual = self._target - self._design.combine(used, coef[used])
+        residual = self._target - self._design.matvec(coef[used], columns=used)
         problem = LassoProblem(self._design, self._target, place)
         return certify(problem, coef, residual, tol=tol)
 

@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from anynorm.design import design_of
 from anynorm.kernels.blocks import ranges
 from anynorm.kernels.row_makers import ACCURATE
 from anynorm.kernels.rows import KernelRows
@@ -206,7 +206,7 @@ class ScreenedSearch:
         gram, used = self.rows.gram, np.flatnonzero(self.beta)
         if gram.kernel.is_inner_product:
             return self.rows.exact_scores(self.beta)[index]
-        if sp.issparse(gram.X):
+        if design_of(gram.X).sparse:
             image = np.zeros(gram.n)
             self.rows.add_any(image, used, self.beta[used])
             return image[index]

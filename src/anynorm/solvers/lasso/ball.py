@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from anynorm.design.lasso_design import LassoDesign
+from anynorm.design.views import CentredDesign
 from anynorm.problem import LassoProblem
 from anynorm.problem.certificate import certify
 from anynorm.problem.solution import Progress, Solution
@@ -66,18 +66,18 @@ class LassoBall:
     Examples
     --------
     >>> import numpy as np
-    >>> from anynorm.design.lasso_design import LassoDesign
+    >>> from anynorm.design import design_of
     >>> from anynorm.reductions import lasso_by_svm
     >>> from anynorm.solvers.lasso.ball import LassoBall
-    >>> design = LassoDesign(np.diag([2.0, 1.0]), None, False)
+    >>> design = design_of(np.diag([2.0, 1.0])).centred(None, False)
     >>> ball = LassoBall(design, np.array([2.0, 3.0]), lasso_by_svm)
     >>> ball.solve(1.0).coef.round(6), ball.solve(2.0).coef.round(6)
     (array([0.4, 0.6]), array([0.6, 1.4]))
     """
 
-    def __init__(self, design: LassoDesign, b: Array, by_svm: BySVM) -> None:
+    def __init__(self, design: CentredDesign, b: Array, by_svm: BySVM) -> None:
         self.design, self.b, self.by_svm = design, b, by_svm
-        self.first_pull = self.pull = design.adjoint(b)
+        self.first_pull = self.pull = design.rmatvec(b)
         self.residual = b
         self.first_penalty = self.penalty = float(np.abs(self.pull).max(initial=0.0))
         self.trend: Array | None = None
@@ -132,8 +132,8 @@ class LassoBall:
             if within and not self._settle(pulled):
                 self._settle_by_svm()
         before = self.pull
-        self.residual = self.b - self.design.combine(self.work.index, self.x)
-        self.pull = self.design.adjoint(self.residual)
+        self.residual = self.b - self.work.block.matvec(self.x)
+        self.pull = self.design.rmatvec(self.residual)
         moved = last - self.penalty
         self.trend = (before - self.pull) / moved if moved > 0 else None
         return within
@@ -250,13 +250,13 @@ class LassoBall:
         """The same on the equivalent SVM, which takes more steps but ends."""
         size = float(np.abs(self.x).sum())
         start = self.x * min(1.0, self.radius / size if size > 0 else 1.0)
-        block = self.design.dense_block(self.work.index)
+        block = self.design.dense_columns(self.work.index)
         self.x = self.by_svm(
             block, self.b, self.radius, start, tol=0.1 * self.tol, deadline=self.budget.deadline
         )
-        residual = self.b - self.design.combine(self.work.index, self.x)
+        residual = self.b - self.work.block.matvec(self.x)
         self.penalty = float(
-            np.abs(self.design.adjoint(residual)[self.work.index]).max(initial=0.0)
+            np.abs(self.design.rmatvec(residual)[self.work.index]).max(initial=0.0)
         )
 
 

@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from anynorm.design.lasso_design import LassoDesign
+from anynorm.design.views import CentredDesign
 from anynorm.problem import LassoProblem
 from anynorm.problem.certificate import Certificate, certificate_of
 from anynorm.problem.solution import Progress, Status
@@ -82,7 +82,7 @@ class _Joint(NamedTuple):
 
 
 def follow_lasso(
-    design: LassoDesign,
+    design: CentredDesign,
     b: Array,
     *,
     max_features: int | None = None,
@@ -95,7 +95,7 @@ def follow_lasso(
 
     Parameters
     ----------
-    design, b : LassoDesign, ndarray
+    design, b : CentredDesign, ndarray
         The columns, and what they are to come near to.
     max_features, max_joints, radius_max : optional
         Stop before more columns than that are in use, at that many joints, or at that radius.
@@ -107,9 +107,10 @@ def follow_lasso(
     Examples
     --------
     >>> import numpy as np
-    >>> from anynorm.design.lasso_design import LassoDesign
+    >>> from anynorm.design import design_of
     >>> from anynorm.solvers.lasso.homotopy import follow_lasso
-    >>> record = follow_lasso(LassoDesign(np.diag([2.0, 1.0]), None, False), np.array([2.0, 3.0]))
+    >>> design = design_of(np.diag([2.0, 1.0])).centred(None, False)
+    >>> record = follow_lasso(design, np.array([2.0, 3.0]))
     >>> record.radii.round(9), record.penalties.round(9), record.stopped
     (array([0.  , 0.25, 4.  ]), array([4., 3., 0.]), 'end')
     """
@@ -126,14 +127,13 @@ class _Homotopy:
     max_features: int
     radius_max: float
 
-    def __init__(self, design: LassoDesign, b: Array, budget: Budget) -> None:
+    def __init__(self, design: CentredDesign, b: Array, budget: Budget) -> None:
         self.design, self.b, self.budget = design, b, budget
         self.zero_primal = float(b @ b)
-        norms = design.norms()
+        norms = np.sqrt(design.column_norms_squared(before=True))
         self.rounding = Rounding(norms, math.sqrt(self.zero_primal))
-        # What is left of a centred column that was constant; products cancel where it is sparse.
-        self.shortest = norms * (1e-7 if sp.issparse(design.X) else 1e-13)
-        self.pull = design.adjoint(b)
+        self.shortest = norms * design.cancellation
+        self.pull = design.rmatvec(b)
         penalty = float(np.abs(self.pull).max(initial=0.0))
         nothing = np.empty(0, dtype=np.intp)
         self.joints = [_Joint(penalty, nothing, np.empty(0), Event.JOINT)]
@@ -207,9 +207,9 @@ class _Homotopy:
         X = np.zeros((self.design.shape[1], len(joints)))
         for k, joint in enumerate(joints):
             X[joint.columns, k] = joint.x
-        residuals = self.b[:, None] - self.work.combine(np.arange(len(index)), X[index])
-        pulls = self.design.adjoint_of_many(residuals)
-        pulls[index] = self.work.dot(residuals)
+        residuals = self.b[:, None] - self.work.block.matvec(X[index])
+        pulls = self.design.rmatvec(residuals)
+        pulls[index] = self.work.block.rmatvec(residuals)
         outside = ~self.work.member
         sizes = np.abs(pulls)
         tops = sizes.max(axis=0)

@@ -77,8 +77,9 @@ class Segments:
     def __init__(
         self, columns: WorkingColumns, rounding: Rounding, shortest: Array, tie: float
     ) -> None:
-        self.columns, self.rounding, self.tie = columns, rounding, tie
-        self.norms = columns.norms()
+        self.columns, self.block = columns, columns.block
+        self.rounding, self.tie = rounding, tie
+        self.norms = np.sqrt(columns.block.column_norms_squared())
         self.usable = self.norms > shortest[columns.index]
         self.S: Index = np.empty(0, dtype=np.intp)
         self.R = np.empty((64, 64))
@@ -95,7 +96,7 @@ class Segments:
             kept = (self.x[self.S] + step) * signs > 0
             step = np.where(kept, step, 0.0)
             self.x[self.S] += step
-            self.pull -= self.columns.dot(self.columns.combine(self.S, step))
+            self.pull -= self.block.rmatvec(self.block.matvec(step, columns=self.S))
             self._remove(np.flatnonzero(~kept))
 
     # ---------------------------------------------------------------- the direction at a joint
@@ -114,7 +115,7 @@ class Segments:
         d[self.S] = self._solve(signs[self.S])
         waiting = tied & ~free
         while True:
-            self.slope = self.columns.dot(self.columns.combine(self.S, d[self.S]))
+            self.slope = self.block.rmatvec(self.block.matvec(d[self.S], columns=self.S))
             self.limit = _GAIN + 64 * _EPS * self.norms * float(np.abs(d) @ self.norms)
             gain = np.where(waiting, 1.0 - signs * self.slope - self.limit, 0.0)
             j = int(gain.argmax()) if len(gain) else 0
@@ -200,7 +201,8 @@ class Segments:
             more = left.copy()
             factor_loops.solve(self.R, len(more), more)
             found += more
-            left = right - self.columns.dot(self.columns.combine(self.S, found), self.S)
+            image = self.block.matvec(found, columns=self.S)
+            left = right - self.block.rmatvec(image, columns=self.S)
             if not float(np.abs(left).max(initial=0.0)) > _ACCURATE * size:
                 break
         return found
@@ -212,7 +214,8 @@ class Segments:
             R = np.empty((2 * size, 2 * size))
             R[:size, :size] = self.R
             self.R = R
-        column = self.columns.dot(self.columns.combine(np.array([j]), np.ones(1)), self.S)
+        image = self.block.matvec(np.ones(1), columns=np.array([j]))
+        column = self.block.rmatvec(image, columns=self.S)
         diagonal = float(self.norms[j]) ** 2
         least = _DEPENDENT * diagonal
         if not factor_loops.append(self.R, size, column, diagonal, least) > least:

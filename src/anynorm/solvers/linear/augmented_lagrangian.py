@@ -19,11 +19,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from anynorm.design.features import DenseFeatures, SparseFeatures
+from anynorm.design import Design
 from anynorm.norms.dual_sets import Box
 from anynorm.solvers.linear.newton import Iterate, ProximalBox, minimise_smooth
-from anynorm.solvers.linear.points import PrimalDual
 from anynorm.solvers.linear.polish import polish_free_set
+from anynorm.solvers.linear.primal_dual import PrimalDual
 
 _FIRST_SIGMA = 0.5
 _WARM_SIGMA = 8.0
@@ -37,7 +37,7 @@ _TRY_TIED_BELOW = 1e-6
 
 
 def solve_augmented(
-    features: DenseFeatures | SparseFeatures,
+    features: Design,
     y: np.ndarray,
     box: Box,
     precision: float,

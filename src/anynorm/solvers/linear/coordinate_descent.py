@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anynorm.design.features import SparseFeatures
+from anynorm.design import Design
 from anynorm.design.sparse_loops import descend
 from anynorm.norms.dual_sets import Box
 from anynorm.solvers.frame.budget import Budget
@@ -52,7 +52,7 @@ class DualState:
 
 
 def descend_dual(
-    features: SparseFeatures,
+    features: Design,
     y: np.ndarray,
     box: Box,
     precision: float,
@@ -107,7 +107,7 @@ class _Run:
         norms = features.row_norms_squared()
         self.leash = 0.0
         if np.isfinite(precision):
-            mean = features.adjoint(np.ones(features.n)) / features.n
+            mean = features.rmatvec(np.ones(features.n)) / features.n
             self.leash = float(mean @ mean + norms.mean() / features.n)
         variance = 1.0 / (precision + 1.0 / self.leash) if self.leash > 0 else 0.0
         self.bias = np.array([state.bias, variance])
@@ -135,7 +135,7 @@ class _Run:
         relaxation = self._relaxation()
         for order in self._portions():
             descend(
-                *self.features.arrays, self.y, box.lower, box.upper, box.shift, self.curvature,
+                *self.features.row_arrays, self.y, box.lower, box.upper, box.shift, self.curvature,
                 self.scale, order, state.dual, state.coef, self.bias, self.thresholds,
                 relaxation, self.keep, found,
             )  # fmt: skip
@@ -155,9 +155,7 @@ class _Run:
 
     def dual_value(self) -> float:
         """The dual objective, the constraint of a free bias left aside."""
-        dual, coef, scale = self.state.dual, self.state.coef, self.features.scale
-        if scale is not None:
-            coef = np.divide(coef, scale, out=np.zeros_like(coef), where=scale > 0)
+        dual, coef = self.state.dual, self.features.from_coef(self.state.coef)
         quadratic = coef @ coef + self.box.shift @ dual**2
         if 0 < self.precision < np.inf:
             quadratic += float(self.y @ dual) ** 2 / self.precision

@@ -15,9 +15,8 @@ from functools import cached_property
 
 import numpy as np
 import scipy.linalg.blas
-import scipy.sparse as sp
 
-from anynorm import design
+from anynorm.design import Design
 from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
 from anynorm.solvers.frame.budget import Budget
@@ -38,9 +37,9 @@ def few_rows_suit(problem: Problem, tol: float) -> bool:
 
     A sparse X is made dense where that is small.
     """
-    n, p = problem.X.shape
+    n, p = problem.design.shape
     few = n <= _MOST_ROWS and _COLUMNS_PER_ROW * n <= p
-    small = not sp.issparse(problem.X) or n * p <= _SMALL_ENTRIES
+    small = not problem.design.sparse or n * p <= _SMALL_ENTRIES
     box = problem.dual_set
     bounded = isinstance(box, Box) and bool(np.isfinite(box.lower).all())
     return few and small and bounded and tol >= _SMALLEST_TOL
@@ -48,25 +47,20 @@ def few_rows_suit(problem: Problem, tol: float) -> bool:
 
 def with_dense_rows(problem: Problem) -> Problem:
     """The problem with X dense."""
-    X = problem.X
-    return replace(problem, X=X.toarray()) if sp.issparse(X) else problem
+    design = problem.design
+    return replace(problem, X=design.dense()) if design.sparse else problem
 
 
 class FewRows:
-    """Dense X with its columns one after the other in memory: ``columns[j]`` is column j.
+    """X, dense, with its columns one after the other in memory: ``columns[j]`` is column j.
 
     What all problems on the same rows share, whatever their labels, weights and C; they must be
     solved one after the other.
     """
 
-    def __init__(self, X: design.Matrix) -> None:
-        from anynorm.solvers.linear.pair_loops import transpose
-
-        self.columns = np.asarray(X.T, dtype=np.float64)
-        if not self.columns.flags.c_contiguous:
-            self.columns = np.empty(X.shape[::-1])
-            transpose(X, self.columns)
-        self._space = np.empty((0, X.shape[0]))
+    def __init__(self, X: Design) -> None:
+        self.columns = X.dense_transposed()
+        self._space = np.empty((0, X.n))
 
     @cached_property
     def gram(self) -> np.ndarray:

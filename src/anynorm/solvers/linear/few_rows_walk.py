@@ -339,7 +339,8 @@ class _Walk:
         assert self.beta is not None
         inner = self._inner()
         if not len(self.columns):
-            inner = replace(inner, X=self.problem.X, feature_scale=np.zeros(self.problem.n_coefs))
+            nothing = np.zeros(self.problem.n_coefs)
+            inner = replace(inner, X=self.problem.design, feature_scale=nothing)
         solution = solve_linear(
             inner,
             tol=self.limits.tol,

@@ -19,10 +19,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from anynorm.design.features import DenseFeatures, SparseFeatures
+from anynorm.design import Design
 from anynorm.norms.dual_sets import Box
 from anynorm.solvers.linear.newton_system import NewtonSystem
-from anynorm.solvers.linear.points import PrimalDual
+from anynorm.solvers.linear.primal_dual import PrimalDual
 
 _TO_BOUNDARY = 0.995
 _STEPS = 120
@@ -32,7 +32,7 @@ _PROGRESS = 0.9
 
 
 def solve_interior(
-    features: DenseFeatures | SparseFeatures,
+    features: Design,
     y: np.ndarray,
     box: Box,
     precision: float,
@@ -89,7 +89,7 @@ class _Point:
         self.dual = self.lower + self.from_lower
         beta = np.zeros(self.y.size)
         beta[self.rows] = self.label * self.dual
-        self.gradient = self.u - self.features.adjoint(beta)
+        self.gradient = self.u - self.features.rmatvec(beta)
         self.bias_gradient = 0.0
         if np.isfinite(self.precision):
             self.bias_gradient = self.precision * self.bias - float(beta.sum())
@@ -133,7 +133,7 @@ class _Point:
             return False
         self.u = self.u + size * move.u
         self.bias += size * move.bias
-        self.scores = self.scores + size * self.features.scores(move.u)
+        self.scores = self.scores + size * self.features.matvec(move.u)
         self.from_lower = self.from_lower + size * move.dual
         self.to_upper = self.to_upper - size * move.dual
         self.below = self.below + size * move.below
@@ -148,9 +148,9 @@ class _Point:
             low = low - predicted.below * predicted.dual / self.from_lower
             high = high + predicted.above * predicted.dual / self.to_upper
         pull = weights * (self.miss - (high - self.above) + (low - self.below))
-        pulled = self.features.rows_adjoint(self.rows, self.label * pull)
+        pulled = self.features.rmatvec(self.label * pull, rows=self.rows)
         d, e = system.solve(self.gradient - pulled, self.bias_gradient - float(self.label @ pull))
-        along = self.features.rows_dot(self.rows, d) + e
+        along = self.features.matvec(d, rows=self.rows) + e
         dual = pull - weights * self.label * along
         below = low - self.below - self.below * dual / self.from_lower
         above = high - self.above + self.above * dual / self.to_upper

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anynorm.design.features import DenseFeatures, SparseFeatures
+from anynorm.design import Design
 from anynorm.losses.bias import balanced_bias
 from anynorm.losses.curves import Derivatives
 from anynorm.solvers.linear.newton_system import NewtonSystem
@@ -72,7 +72,7 @@ class Iterate:
 
 
 def minimise_smooth(
-    features: DenseFeatures | SparseFeatures,
+    features: Design,
     y: np.ndarray,
     curve: Derivatives,
     precision: float,
@@ -88,13 +88,13 @@ def minimise_smooth(
     `spend(1)` books a step and says whether it may be made.  The iterate says if it was crawling:
     many tiny steps in a row, because the rows with curvature do not see what stops them.
     """
-    scores = features.scores(u) if scores is None else scores
+    scores = features.matvec(u) if scores is None else scores
     idle, smallest, since, short = 0, np.inf, 0, 0
     while True:
         bias = balanced_bias(curve, y, scores, bias, precision)
         residual = 1.0 - y * (scores + bias)
         dual = curve.dual(residual)
-        dual_u = features.adjoint(y * dual)
+        dual_u = features.rmatvec(y * dual)
         at = Iterate(u, bias, scores, residual, dual, dual_u)
         if done(at) or since > _PATIENCE or not spend(1):
             return at
@@ -108,7 +108,7 @@ def minimise_smooth(
         system = NewtonSystem(features, rows, curvature[rows], precision, forcing=forcing)
         d, e = system.solve(gradient, bias_gradient)
         del system, curvature, rows  # large where most rows take part
-        along = features.scores(d)
+        along = features.matvec(d)
         step, slope = _line_search(y, curve, precision, at, d, e, along)
         # The slope is minus twice what the step can gain; below rounding a few steps may still
         # sharpen u, but F no longer tells.

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from anynorm.design.features import DenseFeatures, SparseFeatures
+from anynorm.design import Design
 from anynorm.losses.curves import Curve
 from anynorm.solvers.linear.newton import Iterate, minimise_smooth
-from anynorm.solvers.linear.points import PrimalDual
+from anynorm.solvers.linear.primal_dual import PrimalDual
 
 _SHARE = 16  # one row of so many makes the sample
 _ROWS_PER_COLUMN, _SAMPLE_ENTRIES = 5, 100_000  # a sample has at least so many rows and entries
@@ -23,7 +23,7 @@ _EXTRA_STEPS = 10  # beyond tol, at the most, for the last digits
 
 
 def solve_newton(
-    features: DenseFeatures | SparseFeatures,
+    features: Design,
     y: np.ndarray,
     curve: Curve,
     precision: float,
@@ -37,7 +37,7 @@ def solve_newton(
     """The minimiser to a relative gap of `tol`; `exact` goes on until rounding stops it."""
     if start is None:
         start = PrimalDual(np.zeros(features.p), 0.0, np.zeros(features.n))
-        if isinstance(features, DenseFeatures):
+        if not features.sparse:
             start = _from_sample(features, y, curve, precision, start, spend)
 
     def value(at: Iterate) -> float:
@@ -66,7 +66,7 @@ def _until_rounding(value: Callable[[Iterate], float], tol: float) -> Callable[[
 
 
 def _from_sample(
-    features: DenseFeatures,
+    features: Design,
     y: np.ndarray,
     curve: Curve,
     precision: float,
@@ -80,7 +80,7 @@ def _from_sample(
     rows = np.sort(np.random.default_rng(0).choice(features.n, m, replace=False))
     if abs(y[rows].sum()) == m:
         return start
-    sample = DenseFeatures(features.X[rows], features.scale)
+    sample = features.take_rows(rows)
     part = curve.part(rows, _SHARE)
 
     def done(at: Iterate) -> bool:

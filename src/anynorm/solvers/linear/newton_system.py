@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 
-from anynorm.design.features import DenseFeatures, SparseFeatures
+from anynorm.design import Design
 
 # A factor of at most this order is made directly if that looks cheaper than conjugate gradients.
 _LARGEST_FACTOR = 4000
@@ -36,7 +36,7 @@ class NewtonSystem:
 
     def __init__(
         self,
-        features: DenseFeatures | SparseFeatures,
+        features: Design,
         rows: np.ndarray,
         weights: np.ndarray,
         precision: float,
@@ -60,7 +60,7 @@ class NewtonSystem:
         p, m = features.p, rows.size
         by_columns = features.gram_cost(rows) + p**3 / 3 if p <= _LARGEST_FACTOR else np.inf
         by_rows = features.entries(rows) * m + m**3 / 3 if m <= _LARGEST_FACTOR else np.inf
-        if p <= _LARGEST_FACTOR and features.badly_scaled:
+        if p <= _LARGEST_FACTOR and features.large_columns.size:
             by_rows = np.inf  # only the p x p matrix can be freed of the columns' scales
         by_iteration = _CG_COST_PER_ENTRY * (features.entries(rows) + p)
         if self.direct and min(by_columns, by_rows) < np.inf:
@@ -106,22 +106,22 @@ class NewtonSystem:
         factor = factorise(matrix)
 
         def product(s):
-            return features.rows_dot(rows, features.rows_adjoint(rows, s)) + s / weights
+            return features.matvec(features.rmatvec(s, rows=rows), rows=rows) + s / weights
 
         def solve(gradient, bias_gradient):
-            s, e = -_refined(product, factor, features.rows_dot(rows, gradient)), 0.0
+            s, e = -_refined(product, factor, features.matvec(gradient, rows=rows)), 0.0
             if np.isfinite(precision):
                 ones = _refined(product, factor, np.ones(rows.size))
                 e = -(s.sum() + bias_gradient) / (ones.sum() + precision)
                 s = s + e * ones
-            return -gradient - features.rows_adjoint(rows, s), float(e)
+            return -gradient - features.rmatvec(s, rows=rows), float(e)
 
         return solve
 
     def _by_iteration(self):
         """Conjugate gradients on the bias-free system, preconditioned by its diagonal."""
         features, rows, weights, precision = self.features, self.rows, self.weights, self.precision
-        diagonal = 1.0 + features.weighted_squares(rows, weights)
+        diagonal = 1.0 + features.column_norms_squared(weights, rows=rows)
         product = self._product()
         if np.isinf(precision):
             return lambda gradient, _: (
@@ -141,7 +141,7 @@ class NewtonSystem:
     @cached_property
     def _sums(self) -> np.ndarray:
         """A_J' D 1."""
-        return self.features.rows_adjoint(self.rows, self.weights)
+        return self.features.rmatvec(self.weights, rows=self.rows)
 
     def _product(self):
         """Return the map q -> (I + A_J' D A_J) q with the bias eliminated."""

@@ -166,16 +166,6 @@ def may_move(y, box, free, beta, scores, reach):
 
 
 @loop
-def transpose(matrix, out):
-    """``out = matrix.T``, in tiles that fit the cache."""
-    rows, columns = matrix.shape
-    for first in range(0, columns, 64):
-        for i in range(rows):
-            for j in range(first, min(first + 64, columns)):
-                out[j, i] = matrix[i, j]
-
-
-@loop
 def mirror(matrix):
     """Copy the part below the diagonal to the one above it."""
     for i in range(matrix.shape[0]):

@@ -21,9 +21,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 
-from anynorm.design import matvec, rmatvec, row_norms_squared
 from anynorm.problem import Problem
 from anynorm.problem.certificate import Values, relative_gap
 from anynorm.problem.solution import Solution
@@ -46,12 +44,12 @@ _ROUNDING = 1e-12
 
 def pays(problem: Problem) -> bool:
     """Whether rows may be left out: margins above 1 are free, and dense rows are many."""
-    X, loss = problem.X, problem.loss
+    X, loss = problem.design, problem.loss
     return (
         loss.one_sided
-        and not sp.issparse(X)
-        and X.shape[0] * X.shape[1] >= _ENTRIES
-        and X.shape[0] >= _ROWS_PER_COLUMN[loss.smooth] * X.shape[1]
+        and not X.sparse
+        and X.n * X.p >= _ENTRIES
+        and X.n >= _ROWS_PER_COLUMN[loss.smooth] * X.p
     )
 
 
@@ -104,7 +102,7 @@ class RowSearch:
         for rows in (sample[::_SAMPLE], sample):
             weights = self.weights[rows] * (len(alive) / len(rows))
             found = self.solve_part(
-                replace(p, X=p.X[rows], y=p.y[rows], sample_weight=weights),
+                replace(p, X=p.design.take_rows(rows), y=p.y[rows], sample_weight=weights),
                 tol=_SAMPLE_TOL[p.loss.smooth],
                 budget=self.best.budget,
                 start=None,
@@ -122,7 +120,7 @@ class RowSearch:
     def _look(self) -> None:
         """The scores of all rows, and their best bias."""
         p = self.problem
-        self.scores = matvec(p.X, self.coef)
+        self.scores = p.design.matvec(self.coef)
         if p.free_bias:
             self.bias = p.best_bias(self.scores)
 
@@ -134,9 +132,10 @@ class RowSearch:
         below = [np.flatnonzero(beyond & (p.y == side)) for side in (1.0, -1.0)]
         below = [rows for rows in below if self.hinge and self.weights[rows].sum() > 0]
         sums = [float(self.weights[rows].sum()) for rows in below]
+        rows_at_work = p.design.take_rows(work)
         part = replace(
             p,
-            X=np.vstack([p.X[work], *map(self._mean, below)]),
+            X=rows_at_work.with_rows(self._means(below)) if below else rows_at_work,
             y=np.concatenate([p.y[work], *(p.y[rows[:1]] for rows in below)]),
             sample_weight=np.concatenate([self.weights[work], sums]),
         )
@@ -159,11 +158,12 @@ class RowSearch:
         self.excess = primal - self.dual_value
         self.best.report(Values(primal, self.dual_value, self.zero_primal))
 
-    def _mean(self, rows: np.ndarray) -> np.ndarray:
-        """The weighted mean of some rows, without a copy of them."""
-        share = np.zeros(self.problem.n_rows)
-        share[rows] = self.weights[rows] / self.weights[rows].sum()
-        return rmatvec(self.problem.X, share)[None, :]
+    def _means(self, groups: list[np.ndarray]) -> np.ndarray:
+        """The weighted means of groups of rows, without a copy of them."""
+        share = np.zeros((self.problem.n_rows, len(groups)))
+        for k, rows in enumerate(groups):
+            share[rows, k] = self.weights[rows] / self.weights[rows].sum()
+        return self.problem.design.rmatvec(share).T
 
     def _near(self, work: np.ndarray) -> np.ndarray | None:
         """The rows nearest to margin 1, those at work among them; None where they are too many."""
@@ -200,8 +200,8 @@ class RowSearch:
         """What is certain of the rows, in the ball of the primal value around the coefficients."""
         p = self.problem
         if self.lengths is None:
-            scale = None if p.feature_scale is None else p.feature_scale**2
-            self.lengths = np.sqrt(row_norms_squared(p.X, scale) + p.bias_feature**2)
+            squares = p.design.scaled(p.feature_scale).row_norms_squared()
+            self.lengths = np.sqrt(squares + p.bias_feature**2)
         shift = self.bias if p.bias_feature else 0.0
         rounding = _ROUNDING * (self.zero_primal + float(np.abs(self.dual).sum()))
         radius = math.sqrt(2.0 * (max(self.excess, 0.0) + rounding))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from anynorm.design.features import DenseFeatures, SparseFeatures
+from anynorm.design import Design
 from anynorm.norms.dual_sets import Box
 
 _LARGEST = 2500
@@ -29,7 +29,7 @@ _ROUNDING = 1e-10
 
 
 def polish_free_set(
-    features: DenseFeatures | SparseFeatures,
+    features: Design,
     y: np.ndarray,
     box: Box,
     precision: float,
@@ -86,10 +86,10 @@ def _solve_free(features, y, shift, precision, dual, bias, rows):
     dual = dual.copy()
     left = 0 if system is None else system.solves
     while True:
-        u = features.adjoint(y * dual)
+        u = features.rmatvec(y * dual)
         if regularised:
             bias = float(y @ dual) / precision
-        scores = features.scores(u)
+        scores = features.matvec(u)
         if system is None or left == 0:
             break
         left -= 1
@@ -110,7 +110,7 @@ class _System:
         self.free_bias = precision == 0.0
         extra = 1.0 / precision if 0 < precision < np.inf else 0.0
         if rows.size * (features.p + rows.size) <= _LARGEST_QR:
-            self.factor = _qr_factor(features.rows_matrix(rows), shift[rows], extra)
+            self.factor = _qr_factor(features.dense_rows(rows), shift[rows], extra)
         else:
             self.factor = _cholesky_factor(features.rows_gram(rows), shift[rows], extra)
         self.kernel, self.solves = None, 2

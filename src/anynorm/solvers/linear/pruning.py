@@ -25,9 +25,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from anynorm import design
 from anynorm.problem import Problem
 
 GENEROSITY = 0.02  # the weight of what comes back, as a share of the 1-norm
@@ -118,7 +116,9 @@ def _drop(
         if low == high:
             break
         ends = np.unique(np.linspace(low, high, _PORTIONS + 1).astype(int))
-        products = _portions(problem.X, [order[a:b] for a, b in pairwise(ends)], model.coef)
+        products = problem.design.matvec_by_portions(
+            model.coef, [order[a:b] for a, b in pairwise(ends)]
+        )
         tried = scores[:, None] - np.cumsum(products, axis=1)
         losses = np.array([problem.loss_at(row, model.intercept) for row in tried.T])
         objectives = losses + norms[ends[1:]]
@@ -130,24 +130,6 @@ def _drop(
             low, scores = int(ends[last + 1]), np.ascontiguousarray(tried[:, last])
         high = int(ends[min(last + 2, len(ends) - 1)])
     return low, scores
-
-
-def _portions(X: design.Matrix, portions: list[np.ndarray], coef: np.ndarray) -> np.ndarray:
-    """``X[:, J] @ coef[J]`` for every portion J of the columns, as columns of one array."""
-    if not sp.issparse(X):
-        chosen = np.zeros((len(coef), len(portions)))
-        for k, columns in enumerate(portions):
-            chosen[columns, k] = coef[columns]
-        return design.matvec(X, chosen)
-    from anynorm.design.sparse_loops import add_portions, csr_arrays
-
-    portion_of = np.full(len(coef), len(portions), dtype=np.uint8)
-    for k, columns in enumerate(portions):
-        portion_of[columns] = k
-    # The last column collects what belongs to no portion.
-    out = np.zeros((X.shape[0], len(portions) + 1))
-    add_portions(*csr_arrays(X), portion_of, coef, out)
-    return out[:, :-1]
 
 
 def take_back(weights: np.ndarray, pull: np.ndarray, share: float) -> np.ndarray:

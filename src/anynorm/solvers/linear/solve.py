@@ -17,8 +17,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import scipy.linalg
 
-from anynorm import design
-from anynorm.design.features import DenseFeatures, SparseFeatures, make_features
+from anynorm.design import Design, design_of
 from anynorm.norms.dual_sets import Box, CurvedBox
 from anynorm.problem import Problem
 from anynorm.problem.solution import Progress, Solution
@@ -29,8 +28,8 @@ from anynorm.solvers.linear.augmented_lagrangian import solve_augmented
 from anynorm.solvers.linear.interior_point import solve_interior
 from anynorm.solvers.linear.newton_loop import solve_newton
 from anynorm.solvers.linear.parts import RowSearch, pays
-from anynorm.solvers.linear.points import PrimalDual
 from anynorm.solvers.linear.polish import polish_free_set
+from anynorm.solvers.linear.primal_dual import PrimalDual
 from anynorm.solvers.linear.straighten import straighten_dual
 
 _SMALL_ENTRIES = 2_000_000  # of X: up to here the last digits cost little
@@ -134,7 +133,7 @@ class Search:
         self.precision = 0.0 if problem.free_bias else np.inf
         if problem.bias_feature:
             self.precision = 1.0 / problem.bias_feature**2
-        self.features = make_features(problem.X, problem.feature_scale)
+        self.features = problem.design.scaled(problem.feature_scale)
         self.point: PrimalDual | None = None
         self.descended: PrimalDual | None = None
         self.started, self.seed = False, 0
@@ -152,7 +151,8 @@ class Search:
         if start is not None:
             self.point = self._from_dual(start)
         if primal is not None:
-            self.point = PrimalDual(self.unscaled(primal[0]), primal[1], np.zeros(self.features.n))
+            u = self.features.from_coef(primal[0])
+            self.point = PrimalDual(u, primal[1], np.zeros(self.features.n))
         for method in able:
             if method.suits(self):
                 method.solve(self)
@@ -175,7 +175,7 @@ class Search:
             bias = problem.best_bias(scores)
         values = problem.values(coef, bias, dual, scores=scores)
         self.best.offer(values, (coef.copy(), bias), dual.copy())
-        if not self.best.reached and self.features.badly_scaled:
+        if not self.best.reached and self.features.large_columns.size:
             self._straighten(coef, bias, dual, scores)
         return self.best.gap <= self.goal
 
@@ -186,7 +186,7 @@ class Search:
         problem, box = self.problem, self.box
         assert isinstance(box, Box | CurvedBox)
         straight = straighten_dual(
-            self.features, problem.y, box, problem.free_bias, self.unscaled(coef), dual
+            self.features, problem.y, box, problem.free_bias, self.features.from_coef(coef), dual
         )
         if straight is not None:
             values = problem.values(coef, bias, straight, scores=scores)
@@ -206,14 +206,7 @@ class Search:
     def incumbent(self) -> PrimalDual:
         """The best points as a start for another method."""
         coef, intercept = self.best.primal_point
-        return PrimalDual(self.unscaled(coef), intercept, self.best.dual_point)
-
-    def unscaled(self, coef: np.ndarray) -> np.ndarray:
-        """Return u with w = V u."""
-        scale = self.features.scale
-        if scale is None:
-            return coef
-        return np.divide(coef, scale, out=np.zeros_like(coef), where=scale > 0)
+        return PrimalDual(self.features.from_coef(coef), intercept, self.best.dual_point)
 
     def _from_dual(self, dual: np.ndarray) -> PrimalDual:
         """A starting point from the dual variables of another fit."""
@@ -221,7 +214,7 @@ class Search:
         dual = problem.loss.clip_dual(dual, problem.C, problem.sample_weight)
         total = float(problem.y @ dual)
         bias = total / self.precision if 0 < self.precision < np.inf else 0.0
-        return PrimalDual(self.features.adjoint(problem.y * dual), bias, dual)
+        return PrimalDual(self.features.rmatvec(problem.y * dual), bias, dual)
 
 
 def _few_rows_decide(search: Search) -> bool:
@@ -233,12 +226,12 @@ def _by_parts(search: Search) -> None:
     rows = RowSearch(search.problem, functools.partial(_solve_part, seed=search.seed), search.best)
     if not rows.run():
         search.point = PrimalDual(
-            search.unscaled(rows.coef), rows.bias, np.zeros(search.features.n)
+            search.features.from_coef(rows.coef), rows.bias, np.zeros(search.features.n)
         )
 
 
 def _large_and_sparse(search: Search) -> bool:
-    return search.features.sparse and min(search.problem.X.shape) > _DESCENT_SIDE
+    return search.features.sparse and min(search.features.shape) > _DESCENT_SIDE
 
 
 def _descend(search: Search, patient: bool = False) -> None:
@@ -246,7 +239,6 @@ def _descend(search: Search, patient: bool = False) -> None:
     from anynorm.solvers.linear.coordinate_descent import DualState, descend_dual
 
     features, box, y = search.features, search.box, search.problem.y
-    assert isinstance(features, SparseFeatures)
     assert isinstance(box, Box)
     state = DualState(np.zeros(features.n), np.zeros(features.p), 0.0)
     point = search.descended if patient else search.point
@@ -272,7 +264,7 @@ def _descend(search: Search, patient: bool = False) -> None:
     )
     if not search.best.reached:
         search.offer_coef(state.coef, state.bias, state.dual)
-    search.point = PrimalDual(search.unscaled(state.coef), state.bias, state.dual)
+    search.point = PrimalDual(features.from_coef(state.coef), state.bias, state.dual)
     search.descended = search.point
 
 
@@ -283,12 +275,11 @@ def _has_descended(search: Search) -> bool:
 def _few_dense_rows(search: Search) -> bool:
     n, p = search.features.n, search.features.p
     few = n <= _LARGEST_SPAN and _SPAN_RATIO * n <= p
-    return isinstance(search.features, DenseFeatures) and few and not search.features.badly_scaled
+    return few and not search.features.sparse and not search.features.large_columns.size
 
 
 def _in_span(search: Search) -> None:
     """The Newton methods on the features rotated into the span of the rows."""
-    assert isinstance(search.features, DenseFeatures)
     span = Span.of(search.features)
     if span is not None:
         _newton(search, span, None if search.point is None else span.from_full(search.point))
@@ -306,13 +297,11 @@ def _on_smaller_columns(search: Search) -> None:
     the equations are within reach of the arithmetic.  The true problem is what is certified.
     """
     features = search.features
-    squares = design.column_norms_squared(search.problem.X) / features.n
-    scale = np.ones(features.p) if features.scale is None else features.scale
-    pull = search.cost.sum() * squares * scale**2
+    pull = search.cost.sum() * features.column_norms_squared() / features.n
     if not np.any(pull > _ABSURD):
         return
     cap = np.sqrt(np.divide(_STRONG, pull, out=np.ones_like(pull), where=pull > _ABSURD))
-    search.features = make_features(features.X, scale * cap)
+    search.features = features.scaled(features.to_coef(cap))
     _newton(search, Whole(search.features), None)
     search.features = features
 
@@ -389,7 +378,7 @@ def _minimise_kinks(search: Search, at: Stage) -> None:
 def _bounded_and_not_reached(search: Search, at: Stage) -> bool:
     assert isinstance(search.box, Box)
     bounded = bool(np.isfinite(search.box.lower).all())
-    return bounded and min(at.features.X.shape) <= _INTERIOR_SIDE and not search.best.reached
+    return bounded and min(at.features.shape) <= _INTERIOR_SIDE and not search.best.reached
 
 
 def _from_inside(search: Search, at: Stage) -> None:
@@ -434,7 +423,7 @@ NEWTON_METHODS = (
 class Whole:
     """The features as they are."""
 
-    def __init__(self, features: DenseFeatures | SparseFeatures) -> None:
+    def __init__(self, features: Design) -> None:
         self.features = features
 
     def to_full(self, point: PrimalDual) -> PrimalDual:
@@ -448,17 +437,17 @@ class Span:
     A A' = L L', so A = L Q' with orthonormal Q, and u = Q z has the scores L z and the norm of z.
     """
 
-    def __init__(self, full: DenseFeatures, lower: np.ndarray) -> None:
+    def __init__(self, full: Design, lower: np.ndarray) -> None:
         self.full = full
         self.lower = lower
-        self.features = DenseFeatures(lower, None)
+        self.features = design_of(lower)
 
     @classmethod
-    def of(cls, features: DenseFeatures) -> Span | None:
+    def of(cls, features: Design) -> Span | None:
         """None where the examples are so dependent that no factor exists."""
         rows = np.arange(features.n)
         if features.n * features.p <= _SMALL_ENTRIES:
-            factor = scipy.linalg.qr(features.rows_matrix(rows).T, mode="r", check_finite=False)[0]
+            factor = scipy.linalg.qr(features.dense_rows(rows).T, mode="r", check_finite=False)[0]
             lower = factor[: features.n].T
             diagonal = np.abs(np.diagonal(lower))
             return None if diagonal.min() <= 1e-13 * diagonal.max() else cls(features, lower)
@@ -471,9 +460,9 @@ class Span:
     def to_full(self, point: PrimalDual) -> PrimalDual:
         """Return u = Q z = A' L^-T z."""
         beta = scipy.linalg.solve_triangular(self.lower, point.u, lower=True, trans="T")
-        return PrimalDual(self.full.adjoint(beta), point.bias, point.dual)
+        return PrimalDual(self.full.rmatvec(beta), point.bias, point.dual)
 
     def from_full(self, point: PrimalDual) -> PrimalDual:
         """Return z = Q' u, from the scores A u = L z."""
-        z = scipy.linalg.solve_triangular(self.lower, self.full.scores(point.u), lower=True)
+        z = scipy.linalg.solve_triangular(self.lower, self.full.matvec(point.u), lower=True)
         return PrimalDual(z, point.bias, point.dual)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
-from anynorm.design import Matrix, column_norms_squared, matvec, rmatvec, take_rows
+from anynorm.design import Design
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
 from anynorm.solvers.linear.solve import solve_linear
@@ -31,7 +31,7 @@ _CG_STEPS = 300
 
 
 def squared_slack_duals(
-    X: Matrix, signs: Array, C: float, offset: float | None, deadline: float
+    X: Design, signs: Array, C: float, offset: float | None, deadline: float
 ) -> Array:
     """The dual variables a of the SVM with squared slacks, nearly to the last digit."""
     problem = Problem(y=signs, C=C, loss=get_loss("squared_hinge"), X=X, intercept=offset)
@@ -40,35 +40,34 @@ def squared_slack_duals(
     w, bias = found.coef, found.intercept
     used = np.empty(0, dtype=np.intp)
     for _ in range(_STEPS):
-        slacks = np.maximum(0.0, 1.0 - signs * (matvec(X, w) + bias))
+        slacks = np.maximum(0.0, 1.0 - signs * (X.matvec(w) + bias))
         now = np.flatnonzero(slacks)
         if np.array_equal(now, used):
             break
         used = now
-        w, bias = _newton(take_rows(X, used), signs[used], C, offset or 0.0, w, bias)
+        w, bias = _newton(X.take_rows(used), signs[used], C, offset or 0.0, w, bias)
     return 2 * C * slacks
 
 
 def _newton(
-    X: Matrix, signs: Array, C: float, offset: float, w: Array, bias: float
+    X: Design, signs: Array, C: float, offset: float, w: Array, bias: float
 ) -> tuple[Array, float]:
     """The optimum where exactly these rows have a slack, as a step from (w, bias)."""
-    p = X.shape[1]
+    p = X.p
 
     def forward(v: Array) -> Array:
-        return signs * (matvec(X, v[:p]) + offset * v[p])
+        return signs * (X.matvec(v[:p]) + offset * v[p])
 
     def adjoint(a: Array) -> Array:
-        return np.append(rmatvec(X, signs * a), offset * float(signs @ a))
+        return np.append(X.rmatvec(signs * a), offset * float(signs @ a))
 
     here = np.append(w, bias / offset if offset else 0.0)
     slope = here - 2 * C * adjoint(1.0 - forward(here))
     if p <= _FACTOR:
-        dense = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
-        Z = np.column_stack([dense, np.full(len(signs), offset)])
+        Z = np.column_stack([X.dense(), np.full(len(signs), offset)])
         step = cho_solve(cho_factor(np.eye(p + 1) + 2 * C * (Z.T @ Z)), slope)
     else:
-        diagonal = 1 + 2 * C * np.append(column_norms_squared(X), offset**2 * len(signs))
+        diagonal = 1 + 2 * C * np.append(X.column_norms_squared(), offset**2 * len(signs))
         system = LinearOperator(
             (p + 1, p + 1), matvec=lambda v: v + 2 * C * adjoint(forward(v)), dtype=np.float64
         )

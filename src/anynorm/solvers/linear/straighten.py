@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 
-from anynorm.design.features import DenseFeatures, SparseFeatures
+from anynorm.design import Design
 from anynorm.norms.dual_sets import Box, CurvedBox
 
 _MOST_COLUMNS = 50
@@ -20,7 +19,7 @@ _ROUNDS = 3
 
 
 def straighten_dual(
-    features: DenseFeatures | SparseFeatures,
+    features: Design,
     y: np.ndarray,
     box: Box | CurvedBox,
     free_bias: bool,
@@ -33,10 +32,7 @@ def straighten_dual(
     rows = np.flatnonzero((dual > lower + 1e-9 * size) & (dual < upper - 1e-9 * size))
     if not 0 < columns.size <= min(_MOST_COLUMNS, rows.size):
         return None
-    block = features.X[:, columns]
-    block = np.asarray(block.toarray() if sp.issparse(block) else block, dtype=np.float64)
-    if features.scale is not None:
-        block = block * features.scale[columns]
+    block = features.dense_columns(columns)
     target = u[columns]
     if free_bias:
         block = np.column_stack([block, np.ones(y.size)])

@@ -27,9 +27,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from anynorm import design
 from anynorm.problem import Problem
 from anynorm.problem.certificate import Certificate, certify
 from anynorm.problem.solution import Progress, Solution
@@ -104,7 +102,7 @@ def walk(
 
         limits = Limits(n_rounds, prune, tol, max_iter, deadline, seed)
         problem = with_dense_rows(problem)
-        return walk_few_rows(problem, FewRows(problem.X), limits, start, progress)
+        return walk_few_rows(problem, FewRows(problem.design), limits, start, progress)
     path = _Walk(problem, prune, tol, deadline, progress, {"max_iter": max_iter, "seed": seed})
     rounds = [path.first(start)]
     while len(rounds) < n_rounds:
@@ -144,7 +142,7 @@ def walk_over_C(
         from anynorm.solvers.linear.few_rows_walk import Limits, walk_few_rows_over_C  # Numba
 
         limits = Limits(n_rounds, prune, tol, max_iter, deadline, seed)
-        X = with_dense_rows(problems[0]).X
+        X = with_dense_rows(problems[0]).design
         rows, dense = FewRows(X), [replace(one, X=X) for one in problems]
         walks = [walk_few_rows_over_C(one, Cs, rows, limits, progress) for one in dense]
         yield from (list(rounds) for rounds in zip(*walks, strict=True))
@@ -179,12 +177,11 @@ class _Walk:
 
     def __post_init__(self) -> None:
         self.time = Budget(0, self.deadline)
-        X = self.problem.X
-        if sp.issparse(X) and X.format != "csr":
-            self.problem = replace(self.problem, X=X.tocsr())
+        # Every round's problem gets the same design, which keeps what it has made of X.
+        self.problem = replace(self.problem, X=self.problem.design)
         self.one_norm = replace(self.problem, regulariser="l1", feature_scale=None)
         self.columns = np.arange(self.problem.n_coefs)
-        self.entries = _entries_by_column(self.problem.X)
+        self.entries = self.problem.design.column_entries()
         self.inner = self.problem
         self.model = Model(np.zeros(0), 0.0, np.zeros(0))
         self.missed = np.arange(0)
@@ -277,7 +274,7 @@ class _Walk:
         """The next round's problem on the columns at hand, with these squared weights."""
         self.inner = replace(
             self.problem,
-            X=self.inner.X,
+            X=self.inner.design,
             feature_scale=np.sqrt(weights),
             intercept=self._bias_feature(self.model.intercept),
         )
@@ -285,11 +282,11 @@ class _Walk:
     def _use(self, kept: np.ndarray, missed: np.ndarray) -> None:
         """Work on the columns in use: taken out of X where they are few, else on all of X."""
         columns = np.union1d(kept, missed)
-        X, available = self.inner.X, self.columns
+        X, available = self.inner.design, self.columns
         if not np.isin(missed, available).all():
-            X, available = self.problem.X, np.arange(self.problem.n_coefs)
+            X, available = self.problem.design, np.arange(self.problem.n_coefs)
         if 0 < len(columns) < len(available) and self._worth_a_copy(columns, available):
-            X, available = X[:, np.searchsorted(available, columns)], columns
+            X, available = X.take_columns(np.searchsorted(available, columns)), columns
         coef = np.zeros(self.problem.n_coefs)
         coef[self.columns] = self.model.coef
         self.model = self.model._replace(coef=coef[available])
@@ -307,10 +304,3 @@ class _Walk:
         if not size:
             return self.problem.intercept
         return None if intercept == 0 else size * float(np.sqrt(abs(intercept / size)))
-
-
-def _entries_by_column(X: design.Matrix) -> np.ndarray:
-    """How many numbers are stored for each column."""
-    if sp.issparse(X):
-        return np.bincount(X.indices, minlength=X.shape[1])
-    return np.full(X.shape[1], X.shape[0])

@@ -6,10 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from anynorm import design
-from anynorm.design.sparse_loops import csr_arrays
 from anynorm.problem import Problem
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.one_norm.basis import Basis
@@ -42,9 +39,9 @@ class Engine:
     """
 
     def __init__(self, problem: Problem, attempt: int, budget: Budget) -> None:
-        n, p = problem.X.shape
+        n, p = problem.design.shape
         self.problem, self.n, self.p, self.budget = problem, n, p, budget
-        self.X = kernel_storage(problem.X)
+        self.X = problem.design.row_access()
         self.data = general_position(problem, attempt)
         self.basis = empty_basis(min(_FIRST_CAPACITY, min(n, p) + 2), n)
         self.state = State(
@@ -143,8 +140,9 @@ class Engine:
             self.basis = _larger_basis(self.basis)
         basis = self.basis
         basis.length[0], basis.rows[:m], basis.cols[:m] = m, rows, columns
-        for slot, j in enumerate(columns):
-            basis.columns[slot] = data.constant if j == self.p else _column(self.problem.X, j)
+        features = columns < self.p
+        basis.columns[:m][~features] = data.constant
+        basis.columns[:m][features] = self.problem.design.dense_columns(columns[features]).T
         basis.sign[:m] = 1.0
         state.clock[0] = lam
         state.used[columns] = True
@@ -227,28 +225,9 @@ class Engine:
         return bool(np.isfinite(basis.coef[:m]).all() and np.isfinite(basis.beta[:m]).all())
 
 
-def _column(X: Any, j: int) -> np.ndarray:
-    column = X[:, [j]]
-    return np.asarray(column.toarray() if sp.issparse(column) else column, dtype=float).ravel()
-
-
-def kernel_storage(X: Any) -> Any:
-    """X as the kernels take it: contiguous and read-only, a sparse one by sorted rows."""
-    if not sp.issparse(X):
-        X = X if X.flags.c_contiguous or X.flags.f_contiguous else np.ascontiguousarray(X)
-        X = X.view()
-        X.flags.writeable = False
-        return X
-    X = X.tocsr()
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return csr_arrays(X)
-
-
 def general_position(problem: Problem, attempt: int) -> Any:
-    """The data for the kernels, changed by random amounts; each attempt draws others."""
-    n, p = problem.X.shape
+    """The data for the loops, changed by random amounts; each attempt draws others."""
+    n, p = problem.design.shape
     rng = np.random.default_rng(attempt)
     strength = STRENGTHS[attempt]
 
@@ -258,7 +237,7 @@ def general_position(problem: Problem, attempt: int) -> Any:
     true_cost = np.ones(n) if problem.sample_weight is None else np.array(problem.sample_weight)
     cost = true_cost * (1 + _COSTS * draw(n))
     signed = problem.loss.signed
-    size = np.sqrt(design.column_norms_squared(problem.X))
+    size = np.sqrt(problem.design.column_norms_squared())
     constant, last = 1.0, (0.0 if problem.free_bias else np.inf)
     if problem.bias_feature:
         constant, last = problem.bias_feature, 1.0

@@ -21,9 +21,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
-from anynorm import design
 from anynorm.problem import Problem
 from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.frame.budget import Budget
@@ -91,7 +89,7 @@ class VertexSearch:
         problem, p = self.problem, self.problem.n_coefs
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = np.where(self.cost > 0, np.abs(dual) / self.cost, 0.0)
-            pulls = np.abs(design.rmatvec(problem.X, problem.y * dual)) / self.weights
+            pulls = np.abs(problem.design.rmatvec(problem.y * dual)) / self.weights
         at_bound = (pulls >= 1 - _AT_BOUND) | (self.weights == 0)
         columns = np.flatnonzero(at_bound)
         if problem.free_bias:
@@ -155,15 +153,9 @@ class VertexSearch:
 
     def _engine(self, rows: np.ndarray, columns: np.ndarray, attempt: int) -> Engine:
         problem = self.problem
-        X = problem.X
-        if len(rows) < problem.n_rows:
-            X = X[rows]
-        if len(columns) < problem.n_coefs:
-            # By rows again: plain indexing would give the columns one after the other.
-            X = X[:, columns] if sp.issparse(X) else np.take(X, columns, axis=1)
         cost = self.cost[rows] * (self.cost.sum() / self.cost[rows].sum())
         part = replace(
-            problem, X=X, y=problem.y[rows], sample_weight=cost,
+            problem, X=problem.design.take(rows, columns), y=problem.y[rows], sample_weight=cost,
             penalty_weights=self.weights[columns],
         )  # fmt: skip
         engine = Engine(part, attempt, self.budget)
@@ -197,8 +189,7 @@ class VertexSearch:
         y, cost = problem.y[rows], self.cost[rows]
         up, down = cost[y > 0].sum(), cost[y < 0].sum()
         share = np.where(y > 0, min(1.0, down / max(up, 1e-300)), min(1.0, up / max(down, 1e-300)))
-        X = problem.X if len(rows) == problem.n_rows else problem.X[rows]
-        pull = np.abs(design.rmatvec(X, y * cost * share))[usable]
+        pull = np.abs(problem.design.rmatvec(y * cost * share, rows=rows))[usable]
         with np.errstate(divide="ignore"):
             pull = np.where(self.weights[usable] > 0, pull / self.weights[usable], np.inf)
         return np.sort(usable[np.argpartition(-pull, most)[:most]])
@@ -208,10 +199,9 @@ class VertexSearch:
         problem = self.problem
         if len(columns) == problem.n_coefs:
             return columns[:0]
-        X = problem.X if len(rows) == problem.n_rows else problem.X[rows]
         bound = self._penalty(rows) * self.weights
         with np.errstate(invalid="ignore"):
-            excess = np.abs(design.rmatvec(X, beta)) - (1 + _BEYOND) * bound
+            excess = np.abs(problem.design.rmatvec(beta, rows=rows)) - (1 + _BEYOND) * bound
         excess[columns] = -np.inf
         excess[~np.isfinite(self.weights)] = -np.inf
         beyond = np.flatnonzero(excess > 0)

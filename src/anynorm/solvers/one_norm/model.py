@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from anynorm.design.columns import Part
+from anynorm.design.column_block import ColumnBlock
+from anynorm.design.column_loops import descend_columns
 
 _FIRST_STEPS = 8
 _MOST_STEPS = 512
@@ -37,7 +38,7 @@ _FLAT = 0.1  # the share of the first slope at which a line search is content
 class Model:
     """The pieces of the model, and where the minimisation stands: coef, residual and bias."""
 
-    part: Part
+    block: ColumnBlock
     penalty: np.ndarray
     unit: np.ndarray
     coef: np.ndarray
@@ -49,14 +50,20 @@ class Model:
     bias: float = 0.0
 
     def __post_init__(self) -> None:
-        self.curvature = self.part.squares()
+        self.curvature = self.block.column_norms_squared()
         self.curvature[self.curvature == 0] = 1.0
         self.bend = float(self.root @ self.root)
         self.keep = np.ones(self.coef.size, dtype=bool)
 
     def descend(self, order: np.ndarray) -> float:
         """One pass of coordinate descent, the bias last; returns the largest violation."""
-        violation = self.part.descend(order, self)
+        violation = 0.0
+        for piece in self.block.pieces(order):
+            found = descend_columns(
+                *self.block.arrays, order[piece], self.penalty, self.curvature, self.unit,
+                self.floor, self.coef, self.residual, self.keep,
+            )  # fmt: skip
+            violation = max(violation, found)
         if self.free_bias and self.bend > 0:
             shift = float(self.root @ np.maximum(self.residual, self.floor)) / self.bend
             self.bias += shift
@@ -208,8 +215,8 @@ class _NewtonStep:
 
     def solve(self, target: float, most: int, spend: Callable[[], bool]) -> None:
         """Go on to the minimum over what is free, or nearer to it by at most `most` steps."""
-        size, part = self.support.size, self.model.part
-        if size <= _DIRECT and size * part.n_rows <= _DIRECT_ENTRIES:
+        size = self.support.size
+        if size <= _DIRECT and size * self.model.block.n <= _DIRECT_ENTRIES:
             self._factor()
         else:
             self._conjugate_gradients(target, most, spend)
@@ -217,7 +224,7 @@ class _NewtonStep:
 
     def _factor(self) -> None:
         """By a factor of the system."""
-        block = self.model.part.block(self.support)[~self.cheap]
+        block = self.model.block.dense_columns(self.support)[~self.cheap]
         if self.model.free_bias:
             block = np.column_stack([block, self.model.root[~self.cheap]])
         free = np.flatnonzero(self.free)
@@ -249,10 +256,10 @@ class _NewtonStep:
 
     def _push(self, x: np.ndarray) -> np.ndarray:
         """A x + s t."""
-        out = self.model.part.combine(self.support, x[: self.support.size])
+        out = self.model.block.matvec(x[: self.support.size], columns=self.support)
         return out + x[-1] * self.model.root if self.model.free_bias else out
 
     def _pull(self, v: np.ndarray) -> np.ndarray:
         """(A'v, s'v)."""
-        out = self.model.part.dot(self.support, v)
+        out = self.model.block.rmatvec(v, columns=self.support)
         return np.append(out, self.model.root @ v) if self.model.free_bias else out

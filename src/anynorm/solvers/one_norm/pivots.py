@@ -25,7 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from anynorm.design.compiled import inner_loop, loop
-from anynorm.design.storage import read_column
+from anynorm.design.row_access import read_column
 from anynorm.solvers.one_norm.basis import (
     border,
     combine,

@@ -21,7 +21,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from anynorm.design.columns import Columns
 from anynorm.problem import Problem
 from anynorm.problem.certificate import Values, relative_gap
 from anynorm.problem.repair import repair_dual
@@ -77,14 +76,14 @@ class SmoothSearch:
         self.problem, self.tol = problem, best.tol
         self.best, self.budget = best, best.budget
         self.cost = problem.C * problem.row_weights()
-        self.columns = Columns(problem.X, problem.bias_feature)
+        self.features = problem.design.with_constant(problem.bias_feature)
         u = np.ones(problem.n_coefs) if problem.penalty_weights is None else problem.penalty_weights
         self.penalty = np.append(u, 1.0) if problem.bias_feature else np.asarray(u, np.float64)
         self.never = self.penalty == 0
         self.zero_primal = problem.zero_primal()
         self.unit = self._units()
         self.share = 1.0
-        self.coef, self.bias = np.zeros(self.columns.p), 0.0
+        self.coef, self.bias = np.zeros(self.features.p), 0.0
         self.scores = np.zeros(problem.n_rows)
         self.dual, self.dual_value = np.zeros(problem.n_rows), 0.0
         self.goal, self.damping = best.tol, LEAST_DAMPING
@@ -120,7 +119,7 @@ class SmoothSearch:
         assert curve is not None
         self.curve = curve
         self.a = self.curve.dual(self.residual)
-        self.gradient = self.columns.adjoint(p.y * self.a)
+        self.gradient = self.features.rmatvec(p.y * self.a)
         used = np.flatnonzero(self.coef)
         self.size = float(np.abs(self.coef[used]) @ self.penalty[used])
         self.primal = self.size + p.loss.value(self.residual, p.C, p.sample_weight)
@@ -168,7 +167,7 @@ class SmoothSearch:
         self.damping = model.damping
         self.budget.book(1)
         step = model.coef - self.coef[work]
-        image = p.y * (self.columns.combine(work, step) + model.bias)
+        image = p.y * (self.features.matvec(step, columns=work) + model.bias)
         penalty, coef = self.penalty[work], self.coef[work]
 
         def slope(t: float) -> float:
@@ -201,7 +200,7 @@ class SmoothSearch:
         rows = np.flatnonzero(near)
         root = self.problem.y * np.sqrt(model.bend)
         return Model(
-            part=self.columns.part(work, rows, root),
+            block=self.features.column_block(work, rows, root),
             penalty=self.penalty[work],
             unit=self.unit[work],
             coef=self.coef[work],
@@ -227,13 +226,15 @@ class SmoothSearch:
             ahead = self.coef + (self.coef - coef) * (1.0 / share - here) / (here - weakness)
             self.coef = np.where(ahead * self.coef > 0, ahead, 0.0)
             used = np.flatnonzero(self.coef)
-            self.scores = self.columns.combine(used, self.coef[used])
+            self.scores = self.features.matvec(self.coef[used], columns=used)
 
     def _units(self) -> np.ndarray:
         """What a violation is measured in: the penalty, or the size of a gradient without one."""
         if not self.never.any():
             return self.penalty
-        size = np.sqrt(self.columns.squares(self.cost) * max(self.zero_primal, 1e-300))
+        size = np.sqrt(
+            self.features.column_norms_squared(self.cost) * max(self.zero_primal, 1e-300)
+        )
         return np.where(self.never, np.where(size > 0, size, 1.0), self.penalty)
 
     def _gap(self) -> float:
@@ -246,7 +247,7 @@ class SmoothSearch:
         if self._offer_point():
             return True
         used = np.flatnonzero(self.coef)
-        self.scores = self.columns.combine(used, self.coef[used])
+        self.scores = self.features.matvec(self.coef[used], columns=used)
         self.goal *= 0.5
         return False
 

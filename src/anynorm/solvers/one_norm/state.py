@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anynorm.design.compiled import inner_loop, loop
-from anynorm.design.storage import pull_rows
+from anynorm.design.row_access import add_rows
 from anynorm.solvers.one_norm.basis import combine, times, times_transposed
 
 BELOW, ABOVE, TIGHT = 0, 1, 2  # margins above 1 (r < 0), below 1 (r > 0), and rows of E
@@ -54,7 +54,7 @@ class State(NamedTuple):
 @inner_loop
 def pull_all(X, data, rows, coefs, out):
     """Out += [X, constant]' on some rows."""
-    pull_rows(X, rows, coefs, out)
+    add_rows(X, rows, coefs, out)
     total = 0.0
     for r in range(coefs.size):
         total += coefs[r]

@@ -1,7 +1,7 @@
 """Rows and columns of X inside compiled code, one name for each storage.
 
-X is a dense array (C or Fortran order) or the tuple (indptr, indices, values) of a CSR matrix with
-sorted indices.  The choice is made when a kernel is compiled.
+X is what `Design.row_access` returns: a dense array (C or Fortran order) or the tuple (indptr,
+indices, values) of a CSR matrix with sorted indices.  The choice is made when a loop is compiled.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numba import types
 from numba.extending import overload
 
 
-def pull_rows(X: Any, rows: Any, coefs: Any, out: Any) -> None:
+def add_rows(X: Any, rows: Any, coefs: Any, out: Any) -> None:
     """Add sum_r coefs[r] * X[rows[r], :] to the first p entries of out."""
     raise TypeError("for compiled code only")
 
@@ -23,11 +23,11 @@ def read_column(X: Any, j: Any, out: Any) -> None:
     raise TypeError("for compiled code only")
 
 
-@overload(pull_rows)
-def _pull_rows(X, rows, coefs, out):
+@overload(add_rows)
+def _add_rows(X, rows, coefs, out):
     if isinstance(X, types.Array) and X.layout == "C":
 
-        def pull_contiguous(X, rows, coefs, out):
+        def add_contiguous(X, rows, coefs, out):
             p = X.shape[1]
             for start in range(0, p, 1024):  # a tile of `out` stays in the first cache
                 stop = min(start + 1024, p)
@@ -44,10 +44,10 @@ def _pull_rows(X, rows, coefs, out):
                         out[j] += c0 * X[i0, j]
                     r += 1
 
-        return pull_contiguous
+        return add_contiguous
     if isinstance(X, types.Array):
 
-        def pull_columns(X, rows, coefs, out):
+        def add_by_columns(X, rows, coefs, out):
             weights = np.zeros(X.shape[0])
             for r in range(rows.size):
                 weights[rows[r]] += coefs[r]
@@ -57,16 +57,16 @@ def _pull_rows(X, rows, coefs, out):
                     total += weights[i] * X[i, j]
                 out[j] += total
 
-        return pull_columns
+        return add_by_columns
 
-    def pull_sparse(X, rows, coefs, out):
+    def add_sparse(X, rows, coefs, out):
         indptr, indices, values = X
         for r in range(rows.size):
             i, c = rows[r], coefs[r]
             for k in range(indptr[i], indptr[i + 1]):
                 out[indices[k]] += c * values[k]
 
-    return pull_sparse
+    return add_sparse
 
 
 @overload(read_column)

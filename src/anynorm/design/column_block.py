@@ -1,0 +1,67 @@
+"""Chosen columns over chosen rows, kept one after the other for compiled loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse as sp
+
+from anynorm.design.column_loops import add_columns, columns_dot, columns_squares
+from anynorm.design.interface import Array, Places
+
+_ENTRIES_PER_CALL = 2e7  # a call of a loop stays well under 0.2 s, so that Ctrl-C is heard
+
+
+class ColumnBlock:
+    """A part of a design, weighted by rows, in float64; dense where `indices` is empty.
+
+    Attributes
+    ----------
+    arrays : (ndarray, ndarray, ndarray)
+        indptr, indices and values as `column_loops` takes them: read-only, since the loops are
+        compiled for such alone.
+    n, p : int
+        The number of rows and of columns.
+    """
+
+    def __init__(self, indptr: Array, indices: Array, values: Array, n: int) -> None:
+        self.arrays = indptr.view(), indices.view(), values.view()
+        for array in self.arrays:
+            array.flags.writeable = False
+        self.n, self.p = n, indptr.size - 1
+
+    def matvec(self, coef: Array, *, columns: Places) -> Array:
+        """The sum of coef_j x_j over the chosen columns."""
+        out = np.zeros(self.n)
+        for piece in self.pieces(columns):
+            add_columns(*self.arrays, columns[piece], coef[piece], out)
+        return out
+
+    def rmatvec(self, a: Array, *, columns: Places) -> Array:
+        """x_j'a for the chosen columns."""
+        out = np.empty(columns.size)
+        for piece in self.pieces(columns):
+            columns_dot(*self.arrays, columns[piece], a, out[piece])
+        return out
+
+    def column_norms_squared(self) -> Array:
+        """||x_j||^2 for every column."""
+        out = np.empty(self.p)
+        columns_squares(*self.arrays, out)
+        return out
+
+    def dense_columns(self, columns: Places) -> Array:
+        """The chosen columns as a dense array."""
+        indptr, indices, values = self.arrays
+        if not indices.size:
+            return values.reshape(-1, self.n)[columns].T
+        stored = sp.csc_array((values, indices, indptr), shape=(self.n, self.p))
+        return stored[:, columns].toarray()
+
+    def pieces(self, columns: Places) -> Iterator[slice]:
+        """Slices of `columns` that one call of a loop goes through in a moment."""
+        stored = max(1.0, self.arrays[0][-1] / max(1, self.p)) * columns.size
+        step = max(1, int(columns.size * _ENTRIES_PER_CALL / max(stored, 1.0)))
+        for start in range(0, columns.size, step):
+            yield slice(start, start + step)

@@ -1,0 +1,172 @@
+"""X in a dense array: of any order, float32 or float64, perhaps a read-only memory map.
+
+float64 goes straight to BLAS; float32 is widened a block at a time, so that sums are accumulated in
+float64 and memory stays that of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from anynorm.design.interface import BLOCK_ENTRIES, PRODUCTS, Array, Design, Places, Tile
+
+# Copying one of so many rows, or columns, is faster than a product with all of them.
+_FEW_ROWS = 16
+_FEW_COLUMNS = {True: 4, False: 12}  # by whether the columns are contiguous
+
+
+class DenseDesign(Design):
+    """Rows and columns of a dense array."""
+
+    sparse = False
+
+    def __init__(self, X: Array, scale: Array | None = None) -> None:
+        super().__init__(X.shape, scale)
+        self.stored = X
+        self._by_columns = X.flags.f_contiguous and not X.flags.c_contiguous
+
+    def scaled(self, scale: Array | None) -> DenseDesign:
+        return DenseDesign(self.stored, scale)
+
+    def tiles(self, *, small: bool = True) -> Iterator[Tile]:
+        X, every = self.stored, slice(None)
+        if not small and X.dtype == np.float64:
+            yield Tile(every, every, X)
+            return
+        axis = 1 if self._by_columns else 0
+        step = max(1, BLOCK_ENTRIES // max(1, X.shape[1 - axis]))
+        for start in range(0, X.shape[axis], step):
+            part = slice(start, min(start + step, X.shape[axis]))
+            block = np.asarray(X[:, part] if axis else X[part], dtype=np.float64)
+            yield Tile(every, part, block) if axis else Tile(part, every, block)
+
+    def matvec(
+        self, w: Array, *, rows: Places | None = None, columns: Places | None = None
+    ) -> Array:
+        if rows is not None and _FEW_ROWS * rows.size <= self.n:
+            return _wide(self.stored[rows]) @ self.to_coef(np.asarray(w, dtype=np.float64))
+        if columns is not None and self._few(columns):
+            return self.dense_columns(columns) @ w
+        return super().matvec(w, rows=rows, columns=columns)
+
+    def rmatvec(
+        self, a: Array, *, rows: Places | None = None, columns: Places | None = None
+    ) -> Array:
+        if rows is not None and _FEW_ROWS * rows.size <= self.n:
+            return self.to_coef(_wide(self.stored[rows]).T @ a)
+        if columns is not None and self._few(columns):
+            return self.dense_columns(columns).T @ a
+        return super().rmatvec(a, rows=rows, columns=columns)
+
+    def _few(self, columns: Places) -> bool:
+        return _FEW_COLUMNS[self._by_columns] * columns.size < self.p
+
+    def column_norms_squared(
+        self, weights: Array | None = None, *, rows: Places | None = None
+    ) -> Array:
+        if weights is None and rows is None and self.stored.dtype == np.float64:
+            squares = np.einsum("ij,ij->j", self.stored, self.stored)  # one pass, no tile
+            return self.to_coef(self.to_coef(squares))
+        return super().column_norms_squared(weights, rows=rows)
+
+    def take_rows(self, rows: Places) -> DenseDesign:
+        return DenseDesign(self.stored[rows], self.scale)
+
+    def take_columns(self, columns: Places) -> DenseDesign:
+        # In the order of X: plain indexing of rows would give the columns one after the other.
+        X, scale = self.stored, None if self.scale is None else self.scale[columns]
+        part = X.T[columns].T if self._by_columns else np.take(X, columns, axis=1)
+        return DenseDesign(part, scale)
+
+    def take(self, rows: Places, columns: Places) -> DenseDesign:
+        if rows.size == self.n and columns.size == self.p:
+            return self
+        scale = None if self.scale is None else self.scale[columns]
+        part = self.stored if rows.size == self.n else self.stored[rows]
+        return DenseDesign(np.take(part, columns, axis=1) if columns.size < self.p else part, scale)
+
+    def dense_rows(self, rows: Places) -> Array:
+        block = _wide(self.stored[rows])
+        return block if self.scale is None else block * self.scale
+
+    def dense_columns(self, columns: Places) -> Array:
+        block = _wide(self.stored[:, columns])
+        return block if self.scale is None else block * self.scale[columns]
+
+    def dense(self) -> Array:
+        return _wide(self.stored) if self.scale is None else self.stored * self.scale
+
+    def dense_transposed(self) -> Array:
+        from anynorm.design.column_loops import transpose  # imports Numba: only where needed
+
+        if self.stored.flags.f_contiguous:
+            return _wide(self.stored.T)
+        out = np.empty((self.p, self.n))
+        transpose(self.stored, out)
+        return out
+
+    def entries_at(self, rows: Places, columns: Places) -> Array:
+        return _wide(self.stored[rows, columns])
+
+    def entries(self, rows: Places | None = None) -> float:
+        return float(self.n if rows is None else rows.size) * self.p
+
+    def column_entries(self) -> Array:
+        return np.full(self.p, self.n)
+
+    def gram_cost(self, rows: Places) -> float:
+        return float(rows.size) * self.p**2
+
+    def _dense_tile(self, rows: Places, columns: slice | Places) -> Array:
+        where = np.ix_(rows, columns) if isinstance(columns, np.ndarray) else (rows, columns)
+        block = _wide(self.stored[where])
+        return block if self.scale is None else block * self.scale[columns]
+
+    def _pair_gram(self, left: Places, right: Places, weights: Array | None) -> Array:
+        if right.size > left.size:
+            return self._pair_gram(right, left, weights).T
+        other = self._some_columns(right)
+        if weights is not None:
+            other = weights[:, None] * other
+        step = max(16, PRODUCTS // max(other.size, 1))
+        if left is right and weights is None:
+            return _square(other, step)
+        if step >= left.size:
+            return self._some_columns(left).T @ other
+        out = np.empty((left.size, right.size))
+        for k in range(0, left.size, step):
+            out[k : k + step] = self._some_columns(left[k : k + step]).T @ other
+        return out
+
+    def _some_columns(self, columns: Places) -> Array:
+        """Some columns, dense; a view where that is possible."""
+        if columns.size and self.scale is None and bool((np.diff(columns) == 1).all()):
+            return _wide(self.stored[:, columns[0] : columns[-1] + 1])
+        return self.dense_columns(columns)
+
+    def row_access(self) -> Array:
+        X = self.stored
+        if not (X.flags.c_contiguous or X.flags.f_contiguous):
+            X = np.ascontiguousarray(X)
+        X = X.view()
+        X.flags.writeable = False
+        return X
+
+
+def _square(block: Array, step: int) -> Array:
+    """block'block, half of it computed, `step` columns at a time."""
+    size = block.shape[1]
+    if step >= size:
+        return block.T @ block
+    out = np.empty((size, size))
+    for k in range(0, size, step):
+        part = slice(k, k + step)
+        out[part, : k + step] = block[:, part].T @ block[:, : k + step]
+        out[:k, part] = out[part, :k].T
+    return out
+
+
+def _wide(block: Array) -> Array:
+    return np.asarray(block, dtype=np.float64)

@@ -1,0 +1,308 @@
+"""X in a CSR or CSC container, with 32- or 64-bit indices, also read-only.
+
+Compiled loops take lists of rows or of columns, so that none are copied.  Rows are walked over in
+CSR, chosen columns in CSC; what was not given is made once, when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from anynorm.design.interface import BLOCK_ENTRIES, Array, Design, Matrix, Places, Tile
+
+if TYPE_CHECKING:
+    from anynorm.design.column_block import ColumnBlock
+    from anynorm.design.views import CentredDesign
+
+Arrays = tuple[Array, Array, Array]
+
+_SPARSE_PACE = 20.0  # a scattered multiplication against one inside BLAS
+_GRAM_PER_CALL = 5e7  # a call of a loop stays below 0.2 s, so that Ctrl-C is heard
+
+
+class SparseStorage:
+    """A sparse matrix by rows and by columns; shared by all views of it."""
+
+    def __init__(self, given: Matrix) -> None:
+        self.given = given
+
+    @cached_property
+    def by_rows(self) -> Matrix:
+        """In CSR."""
+        return self.given if self.given.format == "csr" else self.given.tocsr()
+
+    @cached_property
+    def by_columns(self) -> Matrix:
+        """In CSC."""
+        return self.given if self.given.format == "csc" else self.given.tocsc()
+
+    def at_hand(self, *wanted: str) -> Matrix:
+        """The matrix "by_rows" or "by_columns", the first of them that is there, else as given."""
+        return next((self.__dict__[form] for form in wanted if form in self.__dict__), self.given)
+
+    @cached_property
+    def row_arrays(self) -> Arrays:
+        """The rows as compiled loops take them."""
+        return loop_arrays(self.by_rows)
+
+    @cached_property
+    def column_arrays(self) -> Arrays:
+        """The columns as compiled loops take them."""
+        return loop_arrays(self.by_columns)
+
+    @cached_property
+    def row_lengths(self) -> Array:
+        """How many numbers are stored for each row."""
+        return np.diff(self.by_rows.indptr)
+
+
+def loop_arrays(X: Matrix) -> Arrays:
+    """Return indptr as int64, unsigned indices and values: read-only, only indptr a copy.
+
+    Each index type then has one compiled version, and none of them checks for negative positions.
+    """
+    unsigned = np.uint32 if X.indices.dtype.itemsize == 4 else np.uint64
+    arrays = (X.indptr.astype(np.int64), X.indices.view(unsigned), X.data.view())
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays
+
+
+class SparseDesign(Design):
+    """Rows and columns of a sparse matrix."""
+
+    sparse = True
+
+    def __init__(self, storage: SparseStorage, scale: Array | None = None) -> None:
+        super().__init__(storage.given.shape, scale)
+        self._storage = storage
+        self.stored = storage.given
+
+    @property
+    def _loops(self) -> Any:
+        from anynorm.design import sparse_loops  # imports Numba: only where needed
+
+        return sparse_loops
+
+    @property
+    def row_arrays(self) -> Arrays:
+        return self._storage.row_arrays
+
+    def scaled(self, scale: Array | None) -> SparseDesign:
+        return SparseDesign(self._storage, scale)
+
+    def centred(self, weights: Array | None, centre: bool) -> CentredDesign:
+        _ = self._storage.by_columns  # whoever asks for this works on columns
+        return super().centred(weights, centre)
+
+    def transposed(self) -> SparseDesign:
+        return _design(self.stored.T)
+
+    def tiles(self, *, small: bool = True) -> Iterator[Tile]:
+        X, every = self._storage.at_hand("by_rows"), slice(None)
+        if not small and X.dtype == np.float64:
+            yield Tile(every, every, X)
+            return
+        length, start = len(X.indptr) - 1, 0
+        by_columns = X.format == "csc"
+        container = sp.csc_array if by_columns else sp.csr_array
+        while start < length:
+            target = X.indptr[start] + BLOCK_ENTRIES
+            stop = max(start + 1, int(np.searchsorted(X.indptr, target, side="right")) - 1)
+            first, last = X.indptr[start], X.indptr[stop]
+            pointers = X.indptr[start : stop + 1] - first
+            shape = (X.shape[0], stop - start) if by_columns else (stop - start, X.shape[1])
+            values = np.asarray(X.data[first:last], dtype=np.float64)
+            block = container((values, X.indices[first:last], pointers), shape=shape)
+            part, start = slice(start, stop), stop
+            yield Tile(every, part, block) if by_columns else Tile(part, every, block)
+
+    def matvec(
+        self, w: Array, *, rows: Places | None = None, columns: Places | None = None
+    ) -> Array:
+        w = np.asarray(w, dtype=np.float64)
+        if rows is not None and w.ndim == 1:
+            return self._loops.rows_dot(*self.row_arrays, rows, self.to_coef(w))
+        if columns is not None and w.ndim == 1:
+            from anynorm.design.column_loops import add_columns
+
+            out = np.zeros(self.n)
+            coef = w if self.scale is None else self.scale[columns] * w
+            add_columns(*self._storage.column_arrays, columns, coef, out)
+            return out
+        return super().matvec(w, rows=rows, columns=columns)
+
+    def rmatvec(
+        self, a: Array, *, rows: Places | None = None, columns: Places | None = None
+    ) -> Array:
+        a = np.asarray(a, dtype=np.float64)
+        if rows is not None and a.ndim == 1:
+            out = np.zeros(self.p)
+            self._loops.add_rows(*self.row_arrays, rows, a, out)
+            return self.to_coef(out)
+        if columns is not None and a.ndim == 1:
+            from anynorm.design.column_loops import columns_dot
+
+            out = np.empty(columns.size)
+            columns_dot(*self._storage.column_arrays, columns, a, out)
+            return out if self.scale is None else self.scale[columns] * out
+        if rows is None and columns is None and self.stored.dtype == np.float64:
+            # Columns are gathered, rows scattered: the former is faster where it is there.
+            stored = self._storage.at_hand("by_columns", "by_rows")
+            return self.to_coef(np.asarray(stored.T @ a))
+        return super().rmatvec(a, rows=rows, columns=columns)
+
+    def matvec_by_portions(self, w: Array, portions: list[Array]) -> Array:
+        portion_of = np.full(self.p, len(portions), dtype=np.uint8)
+        for k, columns in enumerate(portions):
+            portion_of[columns] = k
+        # The last column collects what belongs to no portion.
+        out = np.zeros((self.n, len(portions) + 1))
+        self._loops.add_portions(*self.row_arrays, portion_of, self.to_coef(w), out)
+        return out[:, :-1]
+
+    def hessian_product(self, rows: Places, weights: Array, w: Array) -> tuple[Array, float]:
+        out = np.zeros(self.p)
+        total = self._loops.add_hessian_product(
+            *self.row_arrays, rows, weights, self.to_coef(w), out
+        )
+        return self.to_coef(out), total
+
+    def column_norms_squared(
+        self, weights: Array | None = None, *, rows: Places | None = None
+    ) -> Array:
+        if rows is None:
+            return super().column_norms_squared(weights)
+        out, weights = np.zeros(self.p), np.ones(rows.size) if weights is None else weights
+        self._loops.add_weighted_squares(*self.row_arrays, rows, weights, out)
+        return self.to_coef(self.to_coef(out))
+
+    def take_rows(self, rows: Places) -> SparseDesign:
+        return _design(self._storage.at_hand("by_rows")[rows], self.scale)
+
+    def take_columns(self, columns: Places) -> SparseDesign:
+        scale = None if self.scale is None else self.scale[columns]
+        return _design(self._storage.at_hand("by_columns")[:, columns], scale)
+
+    def with_rows(self, more: Array) -> SparseDesign:
+        return _design(sp.csr_array(sp.vstack([self.stored, more])))
+
+    def beside(self, other: Any) -> SparseDesign:
+        return _design(sp.csc_array(sp.hstack([self.stored, other.stored])))
+
+    def divided(self, by: float) -> SparseDesign:
+        return _design(self.stored.astype(np.float64) / by)
+
+    def dense_rows(self, rows: Places) -> Array:
+        return self._dense(self._storage.by_rows[rows], self.scale)
+
+    def dense_columns(self, columns: Places) -> Array:
+        scale = None if self.scale is None else self.scale[columns]
+        return self._dense(self._storage.at_hand("by_columns")[:, columns], scale)
+
+    def column(self, j: int) -> Array:
+        scale = None if self.scale is None else self.scale[[j]]
+        return self._dense(self._storage.by_columns[:, [j]], scale)[:, 0]
+
+    def dense(self) -> Array:
+        return self._dense(self.stored, self.scale)
+
+    @staticmethod
+    def _dense(part: Matrix, scale: Array | None) -> Array:
+        block = part.toarray().astype(np.float64, copy=False)
+        return block if scale is None else block * scale
+
+    def entries_at(self, rows: Places, columns: Places) -> Array:
+        values = self.stored[rows, columns]
+        return np.asarray(values.toarray() if sp.issparse(values) else values, float).ravel()
+
+    def entries(self, rows: Places | None = None) -> float:
+        return float(self.stored.nnz if rows is None else self._storage.row_lengths[rows].sum())
+
+    def column_entries(self) -> Array:
+        if self.stored.format == "csc":
+            return np.diff(self.stored.indptr)
+        return np.bincount(self.stored.indices, minlength=self.p)
+
+    def gram_cost(self, rows: Places) -> float:
+        return min(_SPARSE_PACE * self._pairs(rows), float(rows.size) * self.p**2)
+
+    def _pairs(self, rows: Places) -> float:
+        """Pairs of entries in the same row."""
+        return float((self._storage.row_lengths[rows].astype(np.float64) ** 2).sum())
+
+    def _gram(self, rows: Places, weights: Array) -> Array:
+        pairs = self._pairs(rows)
+        if _SPARSE_PACE * pairs >= float(rows.size) * self.p**2:
+            return self._gram_by_blocks(rows, weights, None)
+        out = np.zeros((self.p, self.p))
+        calls = 1 + int(pairs / _GRAM_PER_CALL)
+        for part in np.array_split(np.arange(rows.size), calls):
+            self._loops.add_weighted_gram(*self.row_arrays, rows[part], weights[part], out)
+        out += np.tril(out, -1).T
+        return out if self.scale is None else out * self.scale[:, None] * self.scale
+
+    def rows_gram(self, rows: Places, others: Places | None = None) -> Array:
+        left = self._wide_rows(rows)
+        right = left if others is None else self._wide_rows(others)
+        return (left @ right.T).toarray()
+
+    def _wide_rows(self, rows: Places) -> Matrix:
+        block = self._storage.at_hand("by_rows")[rows].astype(np.float64, copy=False)
+        return block if self.scale is None else block @ sp.diags_array(self.scale)
+
+    def columns_gram(
+        self, left: Places | None = None, right: Places | None = None, weights: Array | None = None
+    ) -> Array:
+        first, second = self._wide_columns(left), self._wide_columns(right)
+        if weights is not None:
+            second = sp.diags_array(weights) @ second
+        return (first.T @ second).toarray()
+
+    def _wide_columns(self, columns: Places | None) -> Matrix:
+        block = self._storage.by_columns if columns is None else self.take_columns(columns).stored
+        block = block.astype(np.float64, copy=False)
+        if self.scale is None:
+            return block
+        return block @ sp.diags_array(self.scale if columns is None else self.scale[columns])
+
+    def row_access(self) -> Arrays:
+        X = self._storage.by_rows
+        if X.has_canonical_format:
+            return self.row_arrays
+        X = X.copy()
+        X.sum_duplicates()
+        return loop_arrays(X)
+
+    def column_block(
+        self, columns: Places, rows: Places, root: Array, last: Array | None = None
+    ) -> ColumnBlock:
+        from anynorm.design.column_block import ColumnBlock
+        from anynorm.design.column_loops import gather_columns
+
+        indptr, indices, values = self._storage.column_arrays
+        place = np.full(self.n, -1, dtype=np.int32 if self.n < 1 << 31 else np.int64)
+        place[rows] = np.arange(rows.size)
+        room = int((indptr[columns + 1] - indptr[columns]).sum())
+        more = 0 if last is None else rows.size
+        out_indptr = np.zeros(columns.size + 1 + (more > 0), dtype=np.int64)
+        out_indices = np.empty(room + more + 1, dtype=indices.dtype)  # one more: written, not kept
+        out_values = np.empty(room + more + 1)
+        gather_columns(
+            indptr, indices, values, columns, place, root, out_indptr, out_indices, out_values
+        )
+        if last is not None:
+            stored = int(out_indptr[columns.size])
+            out_indices[stored : stored + more] = np.arange(rows.size)
+            out_values[stored : stored + more] = last
+            out_indptr[-1] = stored + more
+        return ColumnBlock(out_indptr, out_indices, out_values, rows.size)
+
+
+def _design(stored: Matrix, scale: Array | None = None) -> SparseDesign:
+    return SparseDesign(SparseStorage(stored), scale)
