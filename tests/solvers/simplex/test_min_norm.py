@@ -14,7 +14,8 @@ from anynorm import min_norm_point
 from anynorm.design import design_of
 from anynorm.design.points import KernelPoints, MatrixPoints
 from anynorm.problem.solution import Status
-from anynorm.solvers.simplex.min_norm import _Search, solve_min_norm
+from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.simplex.min_norm import HullSearch, solve_min_norm
 from tests.spies import Stopwatch, seconds_to_obey
 
 cp = pytest.importorskip("cvxpy")
@@ -253,7 +254,9 @@ def test_no_point_in_use_is_screened(seed, noise, shift):
     x = min_norm_point(A, tol=1e-12).x
     w, rough = A @ x, x * (1 + noise * rng.normal(size=100)) + noise * rng.random(100)
     rough = np.maximum(rough, 0.0)
-    search = _Search(MatrixPoints(design_of(A)), np.einsum("ij,ij->j", A, A), 1e-9, 100, None, None)
+    search = HullSearch(
+        MatrixPoints(design_of(A)), np.einsum("ij,ij->j", A, A), 1e-9, Budget(100), None
+    )
     search.looks = 10
     search._screen(search.look(rough / rough.sum()), np.empty(0, np.intp))
     if search.alive is not None:

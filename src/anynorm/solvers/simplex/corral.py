@@ -18,13 +18,12 @@ hull of S.  Two things differ from the book:
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from anynorm.solvers.frame import factor_loops
+from anynorm.solvers.frame.budget import Budget
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -81,43 +80,40 @@ class Corral:
 
     # ---------------------------------------------------------------- the method
 
-    def descend(self, tol: float, max_rounds: int, deadline: float) -> int:
-        """Go on until no working point promises a relative decrease above tol; returns rounds.
+    def descend(self, tol: float, budget: Budget) -> None:
+        """Go on until no working point promises a relative decrease above tol.
 
         `self.g` has to be the gradient G x, as exact as the caller can say.
         """
-        self._settle(deadline)
+        self._settle(budget)
         value, several = self.value(), True
-        for count in range(1, max_rounds + 1):
-            if time.monotonic() >= deadline:
-                return count
+        while budget.spend():
             short = value - self.g
             short[self.S] = 0.0
             wanted = np.flatnonzero(short > tol * max(value, self.floor))
             if not len(wanted):
-                return count
+                return
             wanted = wanted[np.argsort(-short[wanted], kind="stable")]
             entering = wanted[: min(self.pace, max(4, self.size)) if several else 1]
             self._enter(entering)
-            self._settle(deadline)
+            self._settle(budget)
             self.pace = max(1, 2 * int(np.isin(entering, self.S).sum()))
             before, value = value, self.value()
             if not value < before - 0.1 * tol * max(value, self.floor):
                 if not several:
-                    return count
+                    return
                 several = False
             else:
                 several = True
-        return max_rounds
 
     def value(self) -> float:
         """The squared norm, x'G x."""
         return max(0.0, float(self.x @ self.g[: self.m]))
 
-    def _settle(self, deadline: float) -> None:
+    def _settle(self, budget: Budget) -> None:
         """Go to the least norm in the affine hull of a part of the corral."""
         leap = True
-        while time.monotonic() < deadline:
+        while budget.in_time():
             step = self._direction(self.g, 0.0)
             here = self.x[self.S]
             if (here + step).min() >= 0:

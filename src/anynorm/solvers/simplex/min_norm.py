@@ -15,7 +15,6 @@ in use than there is memory for their products, `pairwise.py` goes on.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -23,9 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.design.points import KernelPoints, Points, gram, scaled
-from anynorm.problem.certificate import Certificate, relative_gap
-from anynorm.problem.solution import Progress, Solution, Status
+from anynorm.problem import HullProblem
+from anynorm.problem.certificate import certificate_of, relative_gap
+from anynorm.problem.solution import Progress, Solution
 from anynorm.screening import Ball
+from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.incumbent import Incumbent
 from anynorm.solvers.simplex.corral import Corral
 from anynorm.solvers.simplex.pairwise import pairwise_block
 
@@ -57,21 +59,17 @@ def solve_min_norm(
     most points whose products with each other are kept.
     """
     points, norms, scale = scaled(points)
-    search = _Search(points, norms, tol, max_iter, deadline, progress)
-    state = search.run(start, max_working)
-    w = scale * points.combine(state.x)
-    certificate = Certificate(
-        scale * (scale * state.primal),
-        scale * (scale * state.dual),
-        math.nan if search.indefinite else state.gap,
-        search.status(state),
-        tol,
-        scale * (scale * search.zero_primal),
-    )
-    return Solution(w, certificate, search.n_iter, x=state.x)
+    budget = Budget(max_iter, deadline)
+    search = HullSearch(points, norms, tol, budget, progress)
+    found = search.run(start, max_working)
+    values = search.problem.values(found.x, found.inner)
+    values = values._replace(certain=values.certain and not search.indefinite)
+    certificate = certificate_of(search.problem.rescaled(scale, values), tol, budget.stopped)
+    w = scale * points.combine(found.x)
+    return Solution(w, certificate, budget.n_iter, x=found.x)
 
 
-class State(NamedTuple):
+class HullPoint(NamedTuple):
     """A point of the simplex with the products ``A_i'w`` and what they say about it."""
 
     x: Array
@@ -81,7 +79,7 @@ class State(NamedTuple):
     gap: float
 
 
-class _Search:
+class HullSearch:
     """The search for the least norm, with its limits."""
 
     def __init__(
@@ -89,26 +87,24 @@ class _Search:
         points: Points,
         norms: Array,
         tol: float,
-        max_iter: int,
-        deadline: float | None,
+        budget: Budget,
         progress: Callable[[Progress], None] | None,
     ) -> None:
-        self.points, self.tol, self.max_iter, self.progress = points, tol, max_iter, progress
-        self.deadline = math.inf if deadline is None else deadline
+        self.points, self.tol, self.budget = points, tol, budget
         self.norms, self.zero_primal = norms, float(norms.max())
         self.floor = 1e-10 * self.zero_primal
         # The entries of a kernel matrix are rounded: a smaller x'Kx cannot be told from zero.
         known = 4 * np.finfo(np.float64).eps if isinstance(points, KernelPoints) else 0.0
-        self.rounding = known * self.zero_primal
-        self.n_iter, self.began = 0, time.monotonic()
-        self.indefinite = self.late = False
+        self.problem = HullProblem(self.zero_primal, known * self.zero_primal)
+        self.best = Incumbent(self.problem, tol, budget, progress)
+        self.indefinite = False
         self.alive: Index | None = None
         self.view, self.looks = points, 0
 
-    def run(self, start: Array | None, max_working: int) -> State:
+    def run(self, start: Array | None, max_working: int) -> HullPoint:
         """Return the best point found."""
         if start is None and self.points.n > _GUESS and hasattr(self.points, "guess"):
-            start = self.points.guess(self.deadline)
+            start = self.points.guess(self.budget.deadline)
             state = self.look(start)
             if state.gap <= self.tol or not self._goes_on():
                 return state
@@ -120,9 +116,7 @@ class _Search:
         corral.begin(x)
         best, stalls = None, 0
         while True:
-            self.n_iter += corral.descend(
-                _SHARE * self.tol, self.max_iter - self.n_iter, self.deadline
-            )
+            corral.descend(_SHARE * self.tol, self.budget)
             self.indefinite |= corral.indefinite
             x = np.zeros(self.points.n)
             x[working] = corral.x
@@ -142,50 +136,35 @@ class _Search:
             self._screen(state, working)
             working = self._choose(corral, working, state, max_working)
 
-    def _in_blocks(self, state: State, size: int) -> State:
+    def _in_blocks(self, state: HullPoint, size: int) -> HullPoint:
         """Go on from a point that uses more points than can be at work."""
         self.alive = None
         best, stalls = state, 0
         while best.gap > self.tol and stalls < _BLOCK_STALLS and self._goes_on():
-            self.n_iter += 1
-            aim = (_SHARE * self.tol, self.floor, self.deadline)
+            self.budget.book(1)
+            aim = (_SHARE * self.tol, self.floor, self.budget)
             state = self.look(pairwise_block(self.points, state.x, state.inner, size, *aim))
             # The primal value settles long before the gap does.
             stalls = 0 if state.gap < 0.9 * best.gap else stalls + 1
             best = state if state.gap < best.gap else best
         return best
 
-    def look(self, x: Array) -> State:
+    def look(self, x: Array) -> HullPoint:
         """The products ``A_i'w`` of the points that are not proved unused, and the gap."""
         w = self.points.combine(x)
         inner = self.points.dot(w) if self.alive is None else np.full(self.points.n, np.inf)
         if self.alive is not None:
             inner[self.alive] = self.view.dot(w)
-        used = np.flatnonzero(x)
-        primal, lowest = float(x[used] @ inner[used]), float(inner.min())
-        self.indefinite |= primal < -1e-8 * self.zero_primal
-        primal = primal if primal > self.rounding else 0.0
-        # The bound cannot exceed the norm: what is above is rounding.
-        dual = min(lowest * (lowest / primal), primal) if lowest > 0 and primal > 0 else 0.0
-        state = State(x, inner, primal, dual, relative_gap(primal, dual, self.zero_primal))
-        if self.progress is not None:
-            seconds = time.monotonic() - self.began
-            self.progress(Progress(self.n_iter, primal, dual, state.gap, seconds))
-        return state
-
-    def status(self, state: State) -> Status:
-        """How the search ended."""
-        if self.indefinite:
-            return Status.UNCERTIFIED
-        if state.gap <= self.tol:
-            return Status.OPTIMAL
-        return Status.TIME_LIMIT if self.late else Status.MAX_ITER
+        values = self.problem.values(x, inner)
+        self.indefinite |= not values.certain
+        self.best.report(values)
+        gap = relative_gap(values.primal, values.dual, values.scale)
+        return HullPoint(x, inner, values.primal, values.dual, gap)
 
     def _goes_on(self) -> bool:
-        self.late = time.monotonic() >= self.deadline
-        return not (self.late or self.indefinite or self.n_iter >= self.max_iter)
+        return not self.indefinite and self.budget.goes_on()
 
-    def _certified(self, state: State) -> State:
+    def _certified(self, state: HullPoint) -> HullPoint:
         """The same point, compared with all points."""
         self.alive = None
         return self.look(state.x)
@@ -215,7 +194,7 @@ class _Search:
         typical = float(np.median(self.norms[working]))
         return typical if typical > 0 else max(self.zero_primal, 1.0)
 
-    def _choose(self, corral: Corral, working: Index, state: State, max_working: int) -> Index:
+    def _choose(self, corral: Corral, working: Index, state: HullPoint, max_working: int) -> Index:
         """Let the lowest points join the working ones, and the highest leave where they are many.
 
         The corral gets the exact products of its points with w.
@@ -243,7 +222,7 @@ class _Search:
             corral.g = state.inner[working]
         return working
 
-    def _screen(self, state: State, working: Index) -> None:
+    def _screen(self, state: HullPoint, working: Index) -> None:
         """Leave out of further comparisons what the gap proves unused, where that pays.
 
         The best w* of the hull has ``w'w* >= ||w*||^2``, so that ``||w - w*||^2 <= P - D``, and

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.design.points import Points, gram
+from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.simplex.corral import Corral
 
 Array = NDArray[np.float64]
@@ -25,7 +26,7 @@ Index = NDArray[np.intp]
 
 
 def pairwise_block(
-    points: Points, x: Array, inner: Array, size: int, tol: float, floor: float, deadline: float
+    points: Points, x: Array, inner: Array, size: int, tol: float, floor: float, budget: Budget
 ) -> Array:
     """Share out anew the weights of a block of `size` points, where ``inner = A'A x``."""
     block = _block(x, inner, size)
@@ -41,7 +42,7 @@ def pairwise_block(
     corral.begin(weights / mass)
     if len(corral.S) == np.count_nonzero(weights):
         corral.g = mass * inner[block] + (primal - float(weights @ inner[block]))
-    corral.descend(tol, size, deadline)
+    corral.descend(tol, Budget(size, budget.deadline))
     x = x.copy()
     x[block] = mass * corral.x
     return x / x.sum()

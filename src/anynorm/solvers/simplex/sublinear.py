@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.design.counted_points import CountedPoints
-from anynorm.problem.certificate import Certificate, relative_gap
-from anynorm.problem.solution import Status
+from anynorm.problem import HullProblem
+from anynorm.problem.certificate import Certificate, certificate_of, relative_gap
 
 Array = NDArray[np.float64]
 
@@ -94,12 +94,10 @@ def solve_sublinear(
 
 def _certificate(value: float, margin: float, accuracy: float, scale: float) -> Certificate:
     """OPTIMAL where ``margin >= value - accuracy``, which proves the accuracy asked for."""
-    primal, dual = value**2, max(0.0, margin) ** 2
-    zero_primal = scale**2
-    tol = relative_gap(primal, max(0.0, value - accuracy) ** 2, zero_primal)
-    gap = relative_gap(primal, dual, zero_primal)
-    status = Status.OPTIMAL if gap <= tol else Status.MAX_ITER
-    return Certificate(primal, dual, gap, status, tol, zero_primal)
+    problem = HullProblem(scale**2)
+    enough = problem.values_of_margin(value, value - accuracy)
+    tol = relative_gap(enough.primal, enough.dual, enough.scale)
+    return certificate_of(problem.values_of_margin(value, margin), tol)
 
 
 def _play(
