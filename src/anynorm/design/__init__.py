@@ -23,11 +23,10 @@ All sums are accumulated in float64, whatever the storage.
 
 A new kind of storage (chunks, another device) derives from `Design` and brings what is abstract
 there: `tiles`, the matrix in pieces that fit into memory; parts of it; and what it is (`sparse`,
-`entries`, `gram_cost`).  Products, norms and Gram matrices are sums over
-tiles or over blocks of rows by default and need never see X in one piece; what the storage can do
-faster it overrides.  Some methods alone ask for what compiled loops walk over: `row_arrays`
-coordinate descent, where `sparse` promises it, `column_block` and `row_access` the solvers of the
-1-norm problems.
+`entries`, `gram_cost`).  Products, norms and Gram matrices are sums over tiles or over blocks of
+rows by default and need never see X in one piece; what the storage can do faster it overrides.
+Some methods alone ask for what compiled loops walk over: `row_arrays` coordinate descent, where
+`sparse` promises it, `column_block` and `row_access` the solvers of the 1-norm problems.
 """
 
 from __future__ import annotations
