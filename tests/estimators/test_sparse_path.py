@@ -200,7 +200,7 @@ def test_an_interruption_in_the_solver_carries_the_path(monkeypatch):
 
     def interrupted(problem, **options):
         record["whole"] = follow(problem, **options)
-        raise anynorm.solvers.one_norm.PathInterrupted(record["whole"])
+        raise anynorm.solvers.one_norm.RecordInterrupted(record["whole"])
 
     monkeypatch.setattr(anynorm.solvers.one_norm, "follow_path", interrupted)
     with pytest.raises(PathInterrupted) as caught:

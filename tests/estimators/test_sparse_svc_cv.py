@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 
 from anynorm import LinearSVC, SparseSVCCV, sparse_svm_path
 from anynorm.datasets import make_relevant
-from anynorm.estimators._choice import Curve
+from anynorm.estimators._choice import ScoreCurve
 from tests.estimators.plain import noisy_classes
 
 X, Y = make_relevant(n_samples=60, n_features=15, n_relevant=3, random_state=1)
@@ -136,7 +136,7 @@ def test_the_model_is_the_chosen_point_of_its_path(rule):
 def curve(means, features, edges=None, spread=0.0):
     edges = np.arange(len(means) + 1.0) if edges is None else np.asarray(edges)
     scores = np.column_stack([np.subtract(means, spread), np.add(means, spread)])
-    return Curve(edges[:-1], edges[1:], scores, np.column_stack([features, features]) * 1.0)
+    return ScoreCurve(edges[:-1], edges[1:], scores, np.column_stack([features, features]) * 1.0)
 
 
 def test_rules_on_a_curve_by_hand():
@@ -155,8 +155,11 @@ def test_rules_on_a_curve_by_hand():
 def test_points_instead_of_intervals():
     points = np.array([0.0, 1.0, 2.0, 4.0, 8.0])
     scores = np.array([[0.5], [0.9], [0.9], [0.9], [0.9]])
-    assert Curve(points, points, scores, scores).choose("best", 0.0) == (4, 8.0)
-    assert Curve(points[:4], points[:4], scores[:4], scores[:4]).choose("best", 0.0) == (3, 4.0)
+    assert ScoreCurve(points, points, scores, scores).choose("best", 0.0) == (4, 8.0)
+    assert ScoreCurve(points[:4], points[:4], scores[:4], scores[:4]).choose("best", 0.0) == (
+        3,
+        4.0,
+    )
 
 
 def test_neighbours_that_are_the_same_are_joined():

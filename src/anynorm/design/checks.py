@@ -23,16 +23,6 @@ Array = NDArray[np.float64]
 _BLOCK_ENTRIES = 1 << 16  # looked at together: they stay in the processor's cache
 
 
-def real_matrix(A: Any, name: str) -> Matrix:
-    """Return a matrix of real numbers, dense or sparse; its entries are not looked at."""
-    A = A if sp.issparse(A) else np.asarray(A)
-    if A.ndim != 2:
-        raise ValueError(f"{name} must be a matrix; got an array of {A.ndim} dimensions.")
-    if A.dtype.kind not in "fiub":
-        raise ValueError(f"{name} must hold real numbers; got the type {A.dtype}.")
-    return A
-
-
 def finite_matrix(A: Any, name: str) -> Matrix:
     """Return a float matrix, dense, CSC or CSR, after checking that its entries are finite."""
     if sp.issparse(A):

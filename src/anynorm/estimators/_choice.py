@@ -13,7 +13,7 @@ _SAME = 1e-12
 
 
 @dataclass(frozen=True)
-class Curve:
+class ScoreCurve:
     """Cross-validated scores along s, on intervals or (where low equals high) at points.
 
     Attributes
@@ -31,12 +31,12 @@ class Curve:
     scores: np.ndarray
     features: np.ndarray
 
-    def joined(self) -> Curve:
+    def joined(self) -> ScoreCurve:
         """The curve with neighbours joined where every fold has the same score and features."""
         both = np.hstack([self.scores, self.features])
         new = np.append(True, np.any(np.abs(np.diff(both, axis=0)) > _SAME, axis=1))
         last = np.append(new[1:], True)
-        return Curve(self.low[new], self.high[last], self.scores[new], self.features[new])
+        return ScoreCurve(self.low[new], self.high[last], self.scores[new], self.features[new])
 
     def choose(self, rule: str, tolerance: float) -> tuple[int, float]:
         """The place in the table that a rule takes, and s.

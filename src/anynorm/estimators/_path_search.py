@@ -12,7 +12,7 @@ import numpy as np
 
 from anynorm.design import Matrix
 from anynorm.estimators._blocks import blocks
-from anynorm.estimators._choice import Curve
+from anynorm.estimators._choice import ScoreCurve
 from anynorm.estimators._cross_validation import Folds
 from anynorm.estimators._fitting import Report, of_any, run_all, store_linear
 from anynorm.estimators._linear_model import LinearClassifier
@@ -169,7 +169,7 @@ class SearchedPaths:
     paths: list[SolutionPath]
 
     @cached_property
-    def curve(self) -> Curve:
+    def curve(self) -> ScoreCurve:
         """The scores along s: on intervals for the accuracy, else at the joints."""
         paths = [path for fold in self.folds for path in fold.paths]
         end = max(path.s[-1] for path in paths)
@@ -178,7 +178,7 @@ class SearchedPaths:
             places = np.unique(np.concatenate([path.knots.s for path in paths]))
             edges, scores = accuracy_table([fold.changes for fold in self.folds], places, end)
             middles = edges[:-1] + np.diff(edges) / 2
-            return Curve(edges[:-1], edges[1:], scores, self._counts(middles)).joined()
+            return ScoreCurve(edges[:-1], edges[1:], scores, self._counts(middles)).joined()
         joints = np.unique(np.concatenate([path.s for path in paths]))
         joints = joints[joints <= end]
         scores = np.column_stack([self._scores(fold, joints) for fold in range(len(self.folds))])
@@ -187,7 +187,7 @@ class SearchedPaths:
                 "scoring gives no finite number for some fold. Choose another, or folds that hold "
                 "out rows of every class."
             )
-        return Curve(joints, joints, scores, self._counts(joints))
+        return ScoreCurve(joints, joints, scores, self._counts(joints))
 
     def _scores(self, fold: int, joints: np.ndarray) -> np.ndarray:
         """What the scorer says about a fold at every joint."""

@@ -154,7 +154,7 @@ def followed(
 
     try:
         record = one_norm.follow_path(problem, progress=progress, **limits)
-    except one_norm.PathInterrupted as interrupted:
+    except one_norm.RecordInterrupted as interrupted:
         done = SolutionPath(problem, interrupted.record, feature_names, classes)
         raise PathInterrupted(done) from interrupted
     return SolutionPath(problem, record, feature_names, classes)

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anynorm.design import design_of
 from anynorm.kernels.gamma import resolve_gamma
-from anynorm.norms.parameters import Parameterised
+from anynorm.norms.parameterised import Parameterised
 
 Array = NDArray[np.float64]
 Block = NDArray[Any]

@@ -17,8 +17,8 @@ name.
 
 from __future__ import annotations
 
-from anynorm.losses.base import Constraints, Loss
 from anynorm.losses.logistic import LogisticLoss
+from anynorm.losses.loss import Constraints, Loss
 from anynorm.losses.slack import NormLoss, SquaredLoss
 from anynorm.norms import L1, SquaredL2
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from anynorm.losses.base import Loss
     from anynorm.losses.curves import Derivatives
+    from anynorm.losses.loss import Loss
 
 Array = NDArray[np.float64]
 Interval = tuple[float, float]

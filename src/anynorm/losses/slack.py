@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anynorm.losses.base import ROUNDING, Constraints, Interval, Loss, finite
 from anynorm.losses.curves import Curve, CurveModel
+from anynorm.losses.loss import ROUNDING, Constraints, Interval, Loss, finite
 from anynorm.norms import Norm, SquaredL2, get_norm
-from anynorm.norms.bias import extremes
+from anynorm.norms.best_bias import extremes
 from anynorm.norms.dual_sets import DualSet
 
 Array = NDArray[np.float64]

@@ -21,9 +21,9 @@ Dekel and Singer, "Support Vector Machines on a Budget".
 
 from __future__ import annotations
 
-from anynorm.norms.base import Norm
 from anynorm.norms.interpolated import K12, TopK, TopK2
 from anynorm.norms.mahalanobis import Mahalanobis
+from anynorm.norms.norm import Norm
 from anynorm.norms.p_norms import L1, L2, LInf, Lp, SquaredL2
 
 __all__ = [

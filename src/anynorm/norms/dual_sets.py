@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from anynorm.norms.base import Norm
+    from anynorm.norms.norm import Norm
 
 Array = NDArray[np.float64]
 

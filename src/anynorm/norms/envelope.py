@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import linprog, nnls
 
-from anynorm.norms.base import Norm
+from anynorm.norms.norm import Norm
 
 Array = NDArray[np.float64]
 

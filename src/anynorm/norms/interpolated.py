@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anynorm.norms import projections
-from anynorm.norms.base import (
+from anynorm.norms.dual_sets import BallBox, BudgetBox
+from anynorm.norms.norm import (
     Array,
     Norm,
     Weighted,
@@ -23,7 +24,6 @@ from anynorm.norms.base import (
     magnitudes_of,
     over,
 )
-from anynorm.norms.dual_sets import BallBox, BudgetBox
 
 
 class TopK(Weighted, Norm):

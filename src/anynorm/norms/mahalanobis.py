@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
-from anynorm.norms import bias, projections
-from anynorm.norms.base import Array, Norm, euclidean
+from anynorm.norms import best_bias, projections
 from anynorm.norms.dual_sets import DualSet, Ellipsoid, PowerBall
 from anynorm.norms.envelope import nonnegative_minimiser
+from anynorm.norms.norm import Array, Norm, euclidean
 
 
 class Mahalanobis(Norm):
@@ -113,7 +113,7 @@ class Mahalanobis(Norm):
     def bias_interval(self, t: Array, y: Array, one_sided: bool) -> tuple[float, float]:
         """Return a weighted mean, or where the slope changes sign; see `Norm.bias_interval`."""
         if one_sided:
-            return bias.where_slope_changes(self, t, y, one_sided)
+            return best_bias.where_slope_changes(self, t, y, one_sided)
         low, half = float(t.min()), self.factor.T @ y
         mean = low + float(half @ (self.factor.T @ (y * (t - low)))) / float(half @ half)
         return mean, mean

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anynorm.norms import bias, projections
-from anynorm.norms.base import Array, Norm, Weighted, euclidean, is_real, magnitudes_of, over
+from anynorm.norms import best_bias, projections
 from anynorm.norms.dual_sets import BallBox, Box, BudgetBox, DualSet, PowerBall
+from anynorm.norms.norm import Array, Norm, Weighted, euclidean, is_real, magnitudes_of, over
 
 
 class SquaredL2(Weighted):
@@ -47,7 +47,7 @@ class SquaredL2(Weighted):
 
     def bias_interval(self, t: Array, y: Array, one_sided: bool) -> tuple[float, float]:
         """Return the one best bias, a mean of the rows that cost; see `Norm.bias_interval`."""
-        return bias.mean_of_costing(t, y, self._rows(t)[1], one_sided)
+        return best_bias.mean_of_costing(t, y, self._rows(t)[1], one_sided)
 
 
 class L1(Weighted, Norm):
@@ -94,7 +94,7 @@ class L1(Weighted, Norm):
 
     def bias_interval(self, t: Array, y: Array, one_sided: bool) -> tuple[float, float]:
         """Return the interval between two order statistics; see `Norm.bias_interval`."""
-        return bias.order_statistics(t, y, self._rows(t)[1], one_sided)
+        return best_bias.order_statistics(t, y, self._rows(t)[1], one_sided)
 
 
 class L2(Weighted, Norm):
@@ -139,7 +139,7 @@ class L2(Weighted, Norm):
 
     def bias_interval(self, t: Array, y: Array, one_sided: bool) -> tuple[float, float]:
         """Return the one best bias, that of the squared norm; see `Norm.bias_interval`."""
-        return bias.mean_of_costing(t, y, self._rows(t)[1], one_sided)
+        return best_bias.mean_of_costing(t, y, self._rows(t)[1], one_sided)
 
 
 class LInf(Weighted, Norm):
@@ -188,7 +188,7 @@ class LInf(Weighted, Norm):
 
     def bias_interval(self, t: Array, y: Array, one_sided: bool) -> tuple[float, float]:
         """Return the middle of the two extreme breakpoints; see `Norm.bias_interval`."""
-        low, high = bias.extremes(t, y, one_sided)
+        low, high = best_bias.extremes(t, y, one_sided)
         middle = low + (high - low) / 2
         return middle, middle
 

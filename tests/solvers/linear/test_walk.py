@@ -288,7 +288,7 @@ def test_one_class_only(loss):
     assert np.isfinite(rounds[-1].coef).all()
 
 
-# Limits
+# WalkLimits
 
 
 def test_rounds_after_the_deadline_stay_where_the_last_one_was():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
 from anynorm.problem.solution import Status
-from anynorm.solvers.one_norm import PathInterrupted, follow_path, solve_one_norm
+from anynorm.solvers.one_norm import RecordInterrupted, follow_path, solve_one_norm
 from tests.references import solve_linear_program
 
 KINDS = ("normal", "signs", "binary", "repeated rows", "opposite columns", "counts", "decimals")
@@ -219,7 +219,7 @@ def test_ctrl_c_hands_over_what_was_done():
     def interrupt(state):
         raise KeyboardInterrupt
 
-    with pytest.raises(PathInterrupted) as caught:
+    with pytest.raises(RecordInterrupted) as caught:
         follow_path(make_problem(*noisy(400, 100)), progress=interrupt)
     record = caught.value.record
     assert len(record.s) > 1

@@ -15,6 +15,6 @@ Examples
 from anynorm.app.tables.errors import TableError
 from anynorm.app.tables.preparation import Preparation, match_columns
 from anynorm.app.tables.read import Table, read_table
-from anynorm.app.tables.sparse import SparseFrame
+from anynorm.app.tables.svmlight import SparseFrame
 
 __all__ = ["Preparation", "SparseFrame", "Table", "TableError", "match_columns", "read_table"]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from anynorm.app.tables import cells
 from anynorm.app.tables.errors import TableError, listed
-from anynorm.app.tables.sparse import SparseFrame
+from anynorm.app.tables.svmlight import SparseFrame
 
 # A column is "number", "boolean", or the list of its categories.
 Kinds = dict[str, str | list[str]]

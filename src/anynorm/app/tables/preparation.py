@@ -22,7 +22,7 @@ from anynorm.app.tables.columns import (
     numbers_of,
 )
 from anynorm.app.tables.errors import TableError, counted, listed
-from anynorm.app.tables.sparse import SparseFrame
+from anynorm.app.tables.svmlight import SparseFrame
 
 __all__ = ["Preparation", "match_columns"]
 

@@ -18,7 +18,7 @@ from anynorm.app.tables.errors import TableError, counted, near_names
 from anynorm.app.tables.files import existing, format_of
 from anynorm.app.tables.raw import Raw, load, tidy
 from anynorm.app.tables.raw import transpose as transposed
-from anynorm.app.tables.sparse import SparseFrame, read_svmlight
+from anynorm.app.tables.svmlight import SparseFrame, read_svmlight
 from anynorm.app.tables.target import as_labels, check_classes, positive_label
 
 _COUNTERS = frozenset(["id", "index", "idx", "row", "rownames", "no", "nr", "number", "#"])

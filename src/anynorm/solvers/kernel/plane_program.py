@@ -167,7 +167,7 @@ class _Iterate:
                 longest = min(longest, float((-value[falling] / change[falling]).min()))
         return longest
 
-    def _system(self) -> _System | None:
+    def _system(self) -> _PlaneSystem | None:
         ratios = [d / g for d, g in zip(self.duals, self.gaps, strict=True)]
         corner, cross, below = (np.zeros(len(self.y)) for _ in range(3))
         for (i, j, _), ratio in zip(self.signs, ratios, strict=False):
@@ -177,11 +177,13 @@ class _Iterate:
         inner = (normals.T * ratios[-1]) @ normals + self.planes.curvature
         inner[np.diag_indices_from(inner)] += below
         try:
-            return _System(self.Q, self.y, corner, cross, inner, self.linked)
+            return _PlaneSystem(self.Q, self.y, corner, cross, inner, self.linked)
         except np.linalg.LinAlgError:
             return None
 
-    def _direction(self, system: _System, target: float, plain: _Direction | None) -> _Direction:
+    def _direction(
+        self, system: _PlaneSystem, target: float, plain: _Direction | None
+    ) -> _Direction:
         """The Newton direction towards products of `target`, second order where predicted."""
         aims = []
         for k, (gap, dual) in enumerate(zip(self.gaps, self.duals, strict=True)):
@@ -199,7 +201,7 @@ class _Iterate:
         return move
 
 
-class _System:
+class _PlaneSystem:
     """The Newton system of (a, e, bias), factorised after e is eliminated."""
 
     def __init__(self, Q: Array, y: Array, corner: Array, cross: Array, inner: Array, linked: bool):

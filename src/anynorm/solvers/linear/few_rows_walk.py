@@ -41,7 +41,7 @@ _MOST_GONE = 0.9
 
 
 @dataclass(frozen=True)
-class Limits:
+class WalkLimits:
     """When a walk ends: the rounds, the gap of each, and the iterations and the time for them."""
 
     n_rounds: int
@@ -59,12 +59,12 @@ class Limits:
 def walk_few_rows(
     problem: Problem,
     rows: FewRows,
-    limits: Limits,
+    limits: WalkLimits,
     start: np.ndarray | None,
     progress: Callable[[Progress], None] | None,
 ) -> list[Round]:
     """The rounds of one walk; `rows` holds the X of `problem`."""
-    path = _Walk(problem, rows, limits, progress)
+    path = _RowsWalk(problem, rows, limits, progress)
     return path.all(start)
 
 
@@ -72,7 +72,7 @@ def walk_few_rows_over_C(
     problem: Problem,
     Cs: Sequence[float],
     rows: FewRows,
-    limits: Limits,
+    limits: WalkLimits,
     progress: Callable[[Progress], None] | None,
 ) -> Iterator[list[Round]]:
     """The walks for ascending C, one after the other."""
@@ -124,14 +124,14 @@ class _Found(NamedTuple):
     dual: float
 
 
-class _Walk:
+class _RowsWalk:
     """Where the walk is: the columns in use with their weights, and the model they come from."""
 
     def __init__(
         self,
         problem: Problem,
         rows: FewRows,
-        limits: Limits,
+        limits: WalkLimits,
         progress: Callable[[Progress], None] | None,
     ) -> None:
         self.problem, self.rows, self.limits, self.progress = problem, rows, limits, progress

@@ -82,7 +82,7 @@ def _changed_sides(side, box, margin, dual, pull):
 def _solve_free(features, y, shift, precision, dual, bias, rows):
     """Solve, refine by the true residual, and return (u, bias, dual, scores)."""
     regularised = 0 < precision < np.inf
-    system = _System(features, shift, precision, rows) if rows.size else None
+    system = _FreeSystem(features, shift, precision, rows) if rows.size else None
     dual = dual.copy()
     left = 0 if system is None else system.solves
     while True:
@@ -103,7 +103,7 @@ def _solve_free(features, y, shift, precision, dual, bias, rows):
     return u, bias, dual, scores
 
 
-class _System:
+class _FreeSystem:
     """The system of one free set, factorised."""
 
     def __init__(self, features, shift, precision, rows):

@@ -35,7 +35,7 @@ _PORTIONS = 16
 _PASSES = 2
 
 
-class Model(NamedTuple):
+class WalkModel(NamedTuple):
     """Coefficients, bias, and the scores ``X @ coef``."""
 
     coef: np.ndarray
@@ -43,14 +43,14 @@ class Model(NamedTuple):
     scores: np.ndarray
 
 
-def prune(problem: Problem, model: Model, *, tol: float) -> Model:
+def prune(problem: Problem, model: WalkModel, *, tol: float) -> WalkModel:
     """Return the model without its smallest coefficients, its free bias fitted again.
 
     Parameters
     ----------
     problem : Problem
         The 2-norm problem of which `model` is a solution; its feature_scale gives the weights.
-    model : Model
+    model : WalkModel
         What is to be pruned.
     tol : float
         The most that the 1-norm objective may rise, relative to itself.
@@ -60,7 +60,7 @@ def prune(problem: Problem, model: Model, *, tol: float) -> Model:
     bias = _fit_bias(problem, nothing, model.intercept)
     loss, empty = problem.loss_at(model.scores, model.intercept), problem.loss_at(nothing, bias)
     if empty <= loss:
-        return Model(np.zeros(len(sizes)), bias, nothing)
+        return WalkModel(np.zeros(len(sizes)), bias, nothing)
     order = fading(sizes, None if v is None else v**2)
     allowance = Allowance.of(sizes, loss, empty, tol)
     count, scores = _drop(problem, model, order, loss, allowance)
@@ -68,7 +68,7 @@ def prune(problem: Problem, model: Model, *, tol: float) -> Model:
         return model
     coef = model.coef.copy()
     coef[order[:count]] = 0.0
-    return Model(coef, _fit_bias(problem, scores, model.intercept), scores)
+    return WalkModel(coef, _fit_bias(problem, scores, model.intercept), scores)
 
 
 class Allowance(NamedTuple):
@@ -103,7 +103,7 @@ def _fit_bias(problem: Problem, scores: np.ndarray, intercept: float) -> float:
 
 
 def _drop(
-    problem: Problem, model: Model, order: np.ndarray, loss: float, allowance: Allowance
+    problem: Problem, model: WalkModel, order: np.ndarray, loss: float, allowance: Allowance
 ) -> tuple[int, np.ndarray]:
     """How many columns of `order`, from its front, are dropped, and the scores without them.
 

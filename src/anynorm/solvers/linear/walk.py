@@ -33,7 +33,7 @@ from anynorm.problem.certificate import Certificate, certify
 from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.linear.few_rows import FewRows, few_rows_suit, with_dense_rows
-from anynorm.solvers.linear.pruning import GENEROSITY, Model, less_generous, prune, take_back
+from anynorm.solvers.linear.pruning import GENEROSITY, WalkModel, less_generous, prune, take_back
 from anynorm.solvers.linear.rounds import Round
 from anynorm.solvers.linear.solve import solve_linear
 
@@ -98,9 +98,9 @@ def walk(
     array([0.4, 0.2])
     """
     if few_rows_suit(problem, tol):
-        from anynorm.solvers.linear.few_rows_walk import Limits, walk_few_rows  # Numba
+        from anynorm.solvers.linear.few_rows_walk import WalkLimits, walk_few_rows  # Numba
 
-        limits = Limits(n_rounds, prune, tol, max_iter, deadline, seed)
+        limits = WalkLimits(n_rounds, prune, tol, max_iter, deadline, seed)
         problem = with_dense_rows(problem)
         return walk_few_rows(problem, FewRows(problem.design), limits, start, progress)
     path = _Walk(problem, prune, tol, deadline, progress, {"max_iter": max_iter, "seed": seed})
@@ -139,9 +139,9 @@ def walk_over_C(
         For each C, the rounds of every problem.
     """
     if shared_over_C(problems[0], tol):
-        from anynorm.solvers.linear.few_rows_walk import Limits, walk_few_rows_over_C  # Numba
+        from anynorm.solvers.linear.few_rows_walk import WalkLimits, walk_few_rows_over_C  # Numba
 
-        limits = Limits(n_rounds, prune, tol, max_iter, deadline, seed)
+        limits = WalkLimits(n_rounds, prune, tol, max_iter, deadline, seed)
         X = with_dense_rows(problems[0]).design
         rows, dense = FewRows(X), [replace(one, X=X) for one in problems]
         walks = [walk_few_rows_over_C(one, Cs, rows, limits, progress) for one in dense]
@@ -183,7 +183,7 @@ class _Walk:
         self.columns = np.arange(self.problem.n_coefs)
         self.entries = self.problem.design.column_entries()
         self.inner = self.problem
-        self.model = Model(np.zeros(0), 0.0, np.zeros(0))
+        self.model = WalkModel(np.zeros(0), 0.0, np.zeros(0))
         self.missed = np.arange(0)
         self.dual: np.ndarray | None = None
 
@@ -212,7 +212,7 @@ class _Walk:
         self.model = self._found(solution)
         return self._record(solution.certificate, solution.n_iter)
 
-    def _objective(self, model: Model) -> float:
+    def _objective(self, model: WalkModel) -> float:
         """The 1-norm objective."""
         return self.one_norm.objective(model.coef, model.intercept, scores=model.scores)
 
@@ -230,9 +230,9 @@ class _Walk:
         iteration = self.n_iter + state.iteration
         self.progress(state._replace(iteration=iteration, seconds=self.time.seconds))
 
-    def _found(self, solution: Solution) -> Model:
+    def _found(self, solution: Solution) -> WalkModel:
         assert solution.coef is not None
-        return Model(solution.coef, solution.intercept, self.inner.scores(solution.coef))
+        return WalkModel(solution.coef, solution.intercept, self.inner.scores(solution.coef))
 
     def _certificate(self) -> Certificate:
         """The certificate of the model at which the walk stands, for the round's problem."""

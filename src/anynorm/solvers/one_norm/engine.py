@@ -10,7 +10,7 @@ import numpy as np
 from anynorm.problem import Problem
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.one_norm.basis import Basis
-from anynorm.solvers.one_norm.knots import Knots, Limits, true_coefs
+from anynorm.solvers.one_norm.knots import KnotStore, PathLimits, true_coefs
 from anynorm.solvers.one_norm.pivots import GROW, MORE, REFRESH, STORE, STUCK, advance
 from anynorm.solvers.one_norm.state import ABOVE, BELOW, TIGHT, Data, State, refresh
 
@@ -49,7 +49,7 @@ class Engine:
             pull=np.zeros(p + 1), rate=np.zeros(p + 1), fixed=np.zeros(p + 1), clock=np.zeros(4),
         )  # fmt: skip
         self.knots = empty_knots(_FIRST_CAPACITY, n)
-        self.limits = Limits(
+        self.limits = PathLimits(
             features=p, knots=np.iinfo(np.int64).max, s=np.inf, penalty=0.0, end=0.0,
             zero_primal=float(problem.zero_primal() / problem.C), record=False,
         )  # fmt: skip
@@ -286,7 +286,7 @@ def _larger_basis(basis: Any) -> Any:
 def empty_knots(capacity: int, n: int) -> Any:
     """No knots, with room for some."""
     coefs, duals = 64 * capacity, 64 * capacity + 4 * n
-    return Knots(
+    return KnotStore(
         lengths=np.zeros(3, np.int64),
         s=np.zeros(capacity),
         penalty=np.zeros(capacity),

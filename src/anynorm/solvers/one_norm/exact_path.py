@@ -43,7 +43,7 @@ _STOPPED = {
 }  # fmt: skip
 
 
-class PathInterrupted(KeyboardInterrupt):
+class RecordInterrupted(KeyboardInterrupt):
     """Ctrl-C while a path was followed; `record` holds what was done."""
 
     def __init__(self, record: PathRecord) -> None:
@@ -86,7 +86,7 @@ def follow_path(
 
     Raises
     ------
-    PathInterrupted
+    RecordInterrupted
         At Ctrl-C, with the record so far.
 
     Examples
@@ -147,7 +147,7 @@ class _Attempt:
             code = self._run(report)
         except KeyboardInterrupt:
             self._close()
-            raise PathInterrupted(self._record("interrupted")) from None
+            raise RecordInterrupted(self._record("interrupted")) from None
         if code in (MORE, STUCK):
             self._close()
         self.sound = code != STUCK

@@ -20,7 +20,7 @@ _TIED = 1e-7
 _BALANCED = 1e-9  # relative: pulls on free columns, sum(beta) too, that count as zero
 
 
-class Knots(NamedTuple):
+class KnotStore(NamedTuple):
     """What was recorded; `lengths` holds (knots, coefficients, duals)."""
 
     lengths: np.ndarray
@@ -38,7 +38,7 @@ class Knots(NamedTuple):
     dual_value: np.ndarray
 
 
-class Limits(NamedTuple):
+class PathLimits(NamedTuple):
     """Where to stop: most features, most knots, largest s, least lambda, and the end's lambda."""
 
     features: int

@@ -35,7 +35,7 @@ _FLAT = 0.1  # the share of the first slope at which a line search is content
 
 
 @dataclass
-class Model:
+class QuadraticModel:
     """The pieces of the model, and where the minimisation stands: coef, residual and bias."""
 
     block: ColumnBlock
@@ -71,7 +71,7 @@ class Model:
         return violation
 
 
-def minimise_model(model: Model, target: float, spend: Callable[[], bool]) -> None:
+def minimise_model(model: QuadraticModel, target: float, spend: Callable[[], bool]) -> None:
     """Bring the largest violation of the optimality conditions, in `unit`s, down to `target`.
 
     Gives up where rounding or bad conditioning stop all progress.
@@ -105,7 +105,9 @@ def _adapted(damping: float, t: float) -> float:
     return max(damping / _DAMPING_FACTOR, LEAST_DAMPING) if t > 0.7 else damping
 
 
-def _step_on_support(model: Model, target: float, steps: int, spend: Callable[[], bool]) -> float:
+def _step_on_support(
+    model: QuadraticModel, target: float, steps: int, spend: Callable[[], bool]
+) -> float:
     """One damped Newton step on the coordinates that are not zero; returns the share taken."""
     support = np.flatnonzero(model.coef)
     if support.size == 0:
@@ -172,7 +174,7 @@ class _NewtonStep:
     Its damping, relative to the diagonal, bounds the step where the system is (nearly) singular.
     """
 
-    def __init__(self, model: Model, support: np.ndarray) -> None:
+    def __init__(self, model: QuadraticModel, support: np.ndarray) -> None:
         self.model, self.support = model, support
         self.scale, self.unit = model.curvature[support], model.unit[support]
         if model.free_bias:

@@ -29,7 +29,7 @@ from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.frame.incumbent import Incumbent
 from anynorm.solvers.one_norm.model import (
     LEAST_DAMPING,
-    Model,
+    QuadraticModel,
     minimise_model,
     minimiser_along,
     slope_of_norm,
@@ -192,14 +192,14 @@ class SmoothSearch:
         used[fresh] = True
         return np.flatnonzero(used)
 
-    def _model(self, work: np.ndarray) -> Model:
+    def _model(self, work: np.ndarray) -> QuadraticModel:
         """The loss near the present point: itself, or its quadratic model."""
         cost, model = self.curve.cost, self.curve.model(self.residual)
         # A row that costs nothing, nor will soon, has no part in the model.
         near = (cost > 0) & (model.pull > model.floor - _NEAR)
         rows = np.flatnonzero(near)
         root = self.problem.y * np.sqrt(model.bend)
-        return Model(
+        return QuadraticModel(
             block=self.features.column_block(work, rows, root),
             penalty=self.penalty[work],
             unit=self.unit[work],

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 if TYPE_CHECKING:
-    from anynorm.norms.base import Norm
+    from anynorm.norms.norm import Norm
 
 Array = NDArray[np.float64]
 Interval = tuple[float, float]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anynorm.norms.dual_sets import AnyBall, DualSet
-from anynorm.norms.parameters import Parameterised
+from anynorm.norms.parameterised import Parameterised
 
 Array = NDArray[np.float64]
 
@@ -123,7 +123,7 @@ class Norm(Parameterised):
 
         One-sided, N of the cheapest slacks above these; some of them are then above 0 at every b.
         """
-        from anynorm.norms.bias import minimisers_of
+        from anynorm.norms.best_bias import minimisers_of
 
         return minimisers_of(self, t, y, one_sided)
 

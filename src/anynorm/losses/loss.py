@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 from anynorm.losses.bias import balanced_bias
 from anynorm.losses.curves import Curve
 from anynorm.norms import Norm, SquaredL2
-from anynorm.norms.bias import extremes
+from anynorm.norms.best_bias import extremes
 from anynorm.norms.dual_sets import Box, CurvedBox, DualSet
 
 if TYPE_CHECKING:
