@@ -1,0 +1,67 @@
+"""Weights that a slack norm has of its own: one vector with the rows' weights, in every solver."""
+
+import numpy as np
+import pytest
+
+from anynorm import SVC
+from anynorm.kernels.gram import Gram
+from anynorm.losses import Loss
+from anynorm.norms import K12, L1, L2, LInf, Lp, SquaredL2, TopK, TopK2
+from anynorm.problem import Problem
+from anynorm.solvers.linear import solve_linear
+from anynorm.solvers.one_norm import solve_one_norm
+
+
+def data(n=220, p=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    y = np.where(X[:, 0] + rng.normal(size=n) > 0, 1.0, -1.0)
+    return X, y, rng.choice([0.0, 0.5, 1.0, 3.0], size=n)
+
+
+@pytest.mark.parametrize("slack", [L1, SquaredL2])
+@pytest.mark.parametrize("constraints", ["inequality", "equality"])
+def test_linear_kernels_of_many_rows(slack, constraints):
+    """SquaredL2(weights) raised an IndexError, L1(weights) ended at a gap of 0.28."""
+    X, y, w = data()
+    own = SVC(kernel="linear", slack=slack(weights=w), constraints=constraints, tol=1e-6)
+    given = SVC(kernel="linear", slack=slack(), constraints=constraints, tol=1e-6)
+    own.fit(X, y)
+    given.fit(X, y, sample_weight=w)
+    assert own.certificate_.gap <= 1e-6
+    assert own.certificate_.primal == pytest.approx(given.certificate_.primal, rel=2e-6)
+
+
+@pytest.mark.parametrize("solve", [solve_linear, solve_one_norm])
+@pytest.mark.parametrize("slack", [L1, SquaredL2])
+@pytest.mark.parametrize("constraints", ["inequality", "equality"])
+def test_problems_over_features(solve, slack, constraints):
+    X, y, w = data(60)
+    norm = "l1" if solve is solve_one_norm else "l2"
+    pieces = {"y": y, "C": 0.7, "X": X, "regulariser": norm}
+    own = Problem(loss=Loss.from_slack(slack(w), constraints), sample_weight=w, **pieces)
+    given = Problem(loss=Loss.from_slack(slack(), constraints), sample_weight=w * w, **pieces)
+    found, other = solve(own, tol=1e-9), solve(given, tol=1e-9)
+    assert found.certificate.gap <= 1e-9
+    assert found.certificate.primal == pytest.approx(other.certificate.primal, rel=1e-8)
+
+
+NORMS = [L1(), L2(), LInf(), Lp(3), SquaredL2(), TopK(4), TopK2(4), K12(4)]
+
+
+@pytest.mark.parametrize("norm", NORMS, ids=str)
+def test_every_norm_in_the_kernel_solvers(norm):
+    X, y, w = data(40)
+    gram = Gram.rbf(X, 0.5)
+    own = SVC(slack=norm.weighted(w), gamma=0.5, tol=1e-7).fit(X, y)
+    given = SVC(slack=norm, gamma=0.5, tol=1e-7).fit(X, y, sample_weight=w)
+    assert own.certificate_.primal == pytest.approx(given.certificate_.primal, rel=1e-6)
+    problem = Problem(y=y, C=1.0, loss=Loss.from_slack(norm.weighted(w)), gram=gram)
+    assert np.array_equal(problem.sample_weight, w)
+    assert problem.loss == Loss.from_slack(norm)
+
+
+def test_weights_for_other_rows_are_named():
+    X, y, _ = data(40)
+    with pytest.raises(ValueError, match="slack norm has 3 weights but there are 40 rows"):
+        SVC(slack=L1(weights=np.ones(3))).fit(X, y)
