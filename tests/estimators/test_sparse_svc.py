@@ -241,8 +241,7 @@ def test_a_bad_penalty_weight_is_named_by_its_column():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [(name, value) for name, value, _ in BAD_PARAMETERS if name != "class_weight"]
-    + [("loss", "squared")],
+    [(name, value) for name, value, _ in BAD_PARAMETERS if name != "class_weight"],
 )
 def test_a_bad_parameter_is_named(name, value):
     X, y = noisy_classes(n=20, p=3)

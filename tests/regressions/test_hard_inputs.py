@@ -14,7 +14,6 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from anynorm import LinearSVC, SparseSVC
-from anynorm.estimators.sparse_svc import SPARSE_LOSSES
 from anynorm.losses import LOSSES
 from anynorm.problem.solution import Status
 from tests.references import least_one_norm, least_two_norm
@@ -22,8 +21,8 @@ from tests.regressions.data import KINDS, overlapping
 from tests.spies import Stopwatch, calls_of_solver
 
 MODELS = [LinearSVC, SparseSVC]
-LOSSES_OF = {LinearSVC: LOSSES, SparseSVC: SPARSE_LOSSES}
-WITH_LOSS = [(Model, loss) for Model in MODELS for loss in LOSSES_OF[Model]]
+
+WITH_LOSS = [(Model, loss) for Model in MODELS for loss in LOSSES]
 
 every_model = pytest.mark.parametrize("Model", MODELS)
 every_loss = pytest.mark.parametrize(("Model", "loss"), WITH_LOSS)

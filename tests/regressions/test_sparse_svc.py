@@ -13,8 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC as Liblinear
 
 from anynorm import SparseSVC
-from anynorm.estimators.sparse_svc import SPARSE_LOSSES as LOSSES
-from anynorm.losses import get_loss
+from anynorm.losses import LOSSES, get_loss
 from anynorm.problem import Problem
 from tests.references import least_one_norm, solve_primal
 from tests.regressions.data import KINDS, overlapping

@@ -9,12 +9,15 @@ equivalent SVM (`anynorm.reductions`); it is the optimum at t = b - A x for the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anynorm.design.views import CentredDesign
 from anynorm.problem.certificate import Values
+
+if TYPE_CHECKING:
+    from anynorm.design.views import CentredDesign
 
 Array = NDArray[np.float64]
 
