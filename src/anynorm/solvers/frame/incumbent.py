@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -88,7 +89,7 @@ class Incumbent:
     def replace(self, values: Values, point: Any) -> bool:
         """Keep a point whose two parts belong together, if its gap is the smallest."""
         gap = relative_gap(values.primal, values.dual, values.scale)
-        if self.primal_point is None or not gap >= self.gap:
+        if self.primal_point is None or gap < self.gap or math.isnan(self.gap):
             self.primal, self.dual, self.scale = values[:3]
             self.primal_point = self.dual_point = point
         self.certain = self.certain and values.certain
