@@ -42,30 +42,30 @@ THERE = (
         _hop("min_norm_point", "estimators/min_norm_point.py"),
     ),
     (
-        "parameters checked",
+        "parameters",
         _hop("check_values", "estimators/checks/parameters.py", 4),
     ),
     (
-        "data checked, not copied",
+        "data, once",
         _hop("validate", "estimators/checks/labels.py", 2),
         _hop("validate_kernel", "estimators/_kernel_model.py"),
         _hop("as_points", "design/points.py"),
     ),
     (
-        "a Problem per class",
+        "problems",
         _hop("solve_classes", "estimators/_fitting.py", 2),
         _hop("kernel_problems, solve_kernels", "estimators/_kernel_model.py"),
         None,
     ),
     ("in threads", _hop("run_all", "estimators/_fitting.py", 3), None),
     (
-        "the family of solvers",
+        "the family",
         _hop("solve_linear", "solvers/linear/solve.py"),
         _hop("solve_one_norm", "solvers/one_norm/solve.py"),
         _hop("solve_kernel", "solvers/kernel/solve.py"),
         _hop("solve_min_norm", "solvers/simplex/min_norm.py"),
     ),
-    ("what can solve it", _hop("methods_for", "solvers/frame/methods.py", 3), None),
+    ("able methods", _hop("methods_for", "solvers/frame/methods.py", 3), None),
     (
         "the method",
         _hop("solve_augmented", "solvers/linear/augmented_lagrangian.py"),
@@ -81,7 +81,7 @@ THERE = (
         _hop("Corral.descend", "solvers/simplex/corral.py"),
     ),
     (
-        "the innermost loop",
+        "innermost loop",
         _hop("Design.weighted_gram", "design/interface.py"),
         _hop("advance", "solvers/one_norm/pivots.py"),
         _hop("solve_block", "solvers/kernel/smo_loops.py"),
@@ -90,26 +90,26 @@ THERE = (
 )
 BACK = (
     (
-        "the point's values",
+        "values",
         _hop("Problem.values", "problem/svm.py", 3),
         _hop("HullProblem.values", "problem/hull.py"),
     ),
     (
-        "the best point kept",
+        "the best kept",
         _hop("Incumbent.offer", "solvers/frame/incumbent.py"),
         _hop("Incumbent.replace", "solvers/frame/incumbent.py", 2),
         None,
     ),
     ("its certificate", _hop("certificate_of", "problem/certificate.py", 4)),
     (
-        "attributes, warnings",
+        "stored, told",
         _hop("store_linear", "estimators/_fitting.py", 2),
         _hop("store_kernel", "estimators/_kernel_model.py"),
         _hop("warn_if_not_converged", "estimators/_messages.py"),
     ),
 )
 
-_LABEL, _WIDTH, _HEIGHT, _HEAD, _GAP, _TURN = 150, 224, 54, 34, 12, 26
+_WIDTH, _HEIGHT, _HEAD, _GAP, _SPACE, _TURN = 224, 61, 42, 12, 20, 24
 _STYLE = """
   svg.flow { --ink: #1f2328; --soft: #59636e; --cell: #eef2f8; --edge: #c5d0e0; --line: #8794a8; }
   @media (prefers-color-scheme: dark) {
@@ -118,8 +118,8 @@ _STYLE = """
   svg.flow text { font-family: system-ui, "Segoe UI", sans-serif; text-anchor: middle; }
   svg.flow .call { fill: var(--color-foreground-primary, var(--ink)); font-size: 13px; }
   svg.flow .call { font-weight: 600; }
-  svg.flow .what { fill: var(--color-foreground-primary, var(--ink)); font-size: 12px; }
-  svg.flow .what { text-anchor: start; }
+  svg.flow .what { fill: var(--color-foreground-secondary, var(--soft)); font-size: 11px; }
+  svg.flow .what { text-anchor: start; font-style: italic; }
   svg.flow .name { fill: var(--color-foreground-primary, var(--ink)); font-size: 12.5px; }
   svg.flow .name { font-weight: 600; }
   svg.flow .file { fill: var(--color-foreground-secondary, var(--soft)); font-size: 11px; }
@@ -149,25 +149,25 @@ def _text(x, y, kind, text):
 
 
 def _middle(place, calls=1):
-    return _LABEL + place * _WIDTH + (calls * _WIDTH - _GAP) / 2
+    return place * _WIDTH + (calls * _WIDTH - _GAP) / 2 + 1
 
 
 def _row(y, row, last):
     """One row: what happens, its boxes, and the arrows to the next one."""
     what, *hops = row
-    lines, place = [_text(0, y + 24, "what", what)], 0
+    lines, place = [_text(1, y - 5, "what", what)], 0
     for hop in hops:
         calls = 1 if hop is None else hop.calls
         if hop is not None:
-            x, middle = _LABEL + place * _WIDTH, _middle(place, calls)
-            width, height = calls * _WIDTH - _GAP, _HEIGHT - _GAP
+            x, middle = place * _WIDTH + 1, _middle(place, calls)
+            width, height = calls * _WIDTH - _GAP, _HEIGHT - _SPACE
             lines += [
                 f'<rect x="{x}" y="{y}" width="{width}" height="{height}"/>',
                 _text(middle, y + 18, "name", ", ".join(hop.functions)),
                 _text(middle, y + 34, "file", hop.file),
             ]
         for call in range(place, place + calls):
-            x, top = _middle(call), y if hop is None else y + _HEIGHT - _GAP
+            x, top = _middle(call), y if hop is None else y + _HEIGHT - _SPACE
             end = y + _HEIGHT
             if not last:
                 lines.append(f'<path d="M{x:g} {top}V{end}"/>')
@@ -191,8 +191,8 @@ def _heads(y, row):
 def drawing():
     """The picture as SVG."""
     rows = (*THERE, *BACK)
-    width = _LABEL + len(CALLS) * _WIDTH - _GAP + 2
-    height = _HEAD + len(rows) * _HEIGHT + _TURN
+    width = len(CALLS) * _WIDTH - _GAP + 2
+    height = _HEAD + len(rows) * _HEIGHT + _TURN - _SPACE + 2
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="flow" viewBox="0 0 {width} {height}"',
         '  width="100%" role="img" aria-label="The way of four calls, also told in the text">',
@@ -208,7 +208,7 @@ def drawing():
     lines += [f'<path d="M{_middle(place):g} {turn}v{_TURN}"/>' for place in range(len(CALLS))]
     lines += [
         f'<path class="turn" d="M0 {turn + 7}H{width}"/>',
-        _text(0, turn + 1, "what", "and back:"),
+        _text(1, turn + 2, "what", "and back:"),
     ]
     return "\n".join([*lines, "</svg>", ""])
 
