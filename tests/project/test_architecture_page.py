@@ -48,6 +48,11 @@ def test_the_list_of_folders_has_every_entry_of_the_package():
     assert {path.name for path in SOURCE.iterdir()} - hidden <= {path.name for path in tree()}
 
 
+@pytest.mark.parametrize("folder", ["norms", "losses", "design", "kernels", "problem"])
+def test_the_list_of_folders_has_every_module_below_the_solvers(folder):
+    assert {*(SOURCE / folder).glob("[!_]*.py")} <= {*tree()}
+
+
 def test_every_path_in_the_text_exists():
     named = {text for text in re.findall(r"`([^`\n]+)`", PAGE) if _PATH.fullmatch(text)}
     assert len(named) > 60

@@ -161,6 +161,10 @@ ADDED = {
             model = Model(kernel="cauchy", gamma=0.5).fit(X, y)
             assert model.certificate_.gap <= model.tol
             assert (saved(model).decision_function(X) == model.decision_function(X)).all()
+        assert anynorm.BudgetSVC(5, kernel="cauchy").fit(X, y).certificate_.gap <= 1e-4
+        assert anynorm.kernel_lasso(X, y, kernel="cauchy").certificate.status == "optimal"
+        features = anynorm.KernelDictionary(kernel="cauchy", gamma=0.5, n_components=None)
+        assert np.allclose(np.diag(features.fit_transform(X)), 1.0)
         """,
     ),
     "an estimator": (
