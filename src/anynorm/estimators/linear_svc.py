@@ -9,6 +9,7 @@ from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._messages import classes_printer
 from anynorm.estimators.checks.labels import validate
 from anynorm.estimators.checks.parameters import check_parameters
+from anynorm.losses import Loss
 
 
 class LinearSVC(LinearClassifier):
@@ -27,7 +28,7 @@ class LinearSVC(LinearClassifier):
         The price of the loss; the larger, the closer the fit to the training data.
     loss : {"hinge", "squared_hinge", "logistic", "squared", "absolute"} or Loss, default="hinge"
         The loss of a margin m: ``max(0, 1 - m)``, ``max(0, 1 - m)**2``, ``log(1 + exp(-m))``,
-        ``(1 - m)**2`` or ``abs(1 - m)``; or one of your own, a `anynorm.losses.Loss`.
+        ``(1 - m)**2`` or ``abs(1 - m)``; or one of your own, an `anynorm.losses.Loss`.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     intercept_scaling : float or None, default=None
@@ -109,7 +110,7 @@ class LinearSVC(LinearClassifier):
         self,
         C: float = 1.0,
         *,
-        loss: str = "hinge",
+        loss: str | Loss = "hinge",
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,
         class_weight: Any = None,

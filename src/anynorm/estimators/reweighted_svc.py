@@ -18,6 +18,7 @@ from anynorm.estimators.checks.labels import Labelled, validate
 from anynorm.estimators.checks.matrices import known_matrix
 from anynorm.estimators.checks.parameters import check_parameters
 from anynorm.estimators.linear_svc import LinearSVC
+from anynorm.losses import Loss
 from anynorm.problem.certificate import Certificate, joint_certificate
 from anynorm.problem.solution import Progress
 
@@ -149,7 +150,7 @@ class ReweightedSVC(LinearClassifier):
         *,
         n_rounds: int = 3,
         prune: bool = True,
-        loss: str = "hinge",
+        loss: str | Loss = "hinge",
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,
         class_weight: Any = None,

@@ -26,6 +26,7 @@ from anynorm.estimators._messages import say
 from anynorm.estimators.checks.labels import Labelled, labelled, validate
 from anynorm.estimators.checks.parameters import check_parameters, seed
 from anynorm.estimators.reweighted_svc import ReweightedSVC, store_walks
+from anynorm.losses import Loss
 from anynorm.problem.certificate import Certificate
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ class ReweightedSVCCV(ReweightedSVC):
         best one, the one with the fewest features; ties go to fewer rounds, then to the smaller C.
     prune : bool, default=True
         As in `ReweightedSVC`, and so are all parameters below.
-    loss : str, default="hinge"
-        The loss.
+    loss : str or Loss, default="hinge"
+        The loss, as in `LinearSVC`.
     fit_intercept : bool, default=True
         Whether to fit an intercept.
     intercept_scaling : float or None, default=None
@@ -125,7 +126,7 @@ class ReweightedSVCCV(ReweightedSVC):
         scoring: Any = None,
         rule: str = "best",
         prune: bool = True,
-        loss: str = "hinge",
+        loss: str | Loss = "hinge",
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,
         class_weight: Any = None,

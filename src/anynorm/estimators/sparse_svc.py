@@ -11,6 +11,7 @@ from anynorm.estimators._messages import classes_printer
 from anynorm.estimators.checks.labels import usable_penalties, validate
 from anynorm.estimators.checks.parameters import check_parameters
 from anynorm.estimators.linear_svc import LinearSVC
+from anynorm.losses import Loss
 
 
 @documented_like(LinearSVC)
@@ -97,7 +98,7 @@ class SparseSVC(LinearClassifier):
         self,
         C: float = 1.0,
         *,
-        loss: str = "hinge",
+        loss: str | Loss = "hinge",
         penalty_weights: Any = None,
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,

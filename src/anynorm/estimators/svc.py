@@ -13,7 +13,8 @@ from anynorm.estimators._kernel_model import (
     validate_kernel,
 )
 from anynorm.estimators.checks.parameters import check_parameters
-from anynorm.losses import Constraints, Loss
+from anynorm.losses import Loss
+from anynorm.losses.loss import Constraints
 from anynorm.norms import Norm, SquaredL2
 
 
@@ -42,7 +43,7 @@ class SVC(KernelClassifier):
         Whether margins above 1 are free of cost.
     kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
         ``exp(-gamma ||x - z||^2)``, ``x'z``, ``(gamma x'z + coef0)^degree``; "precomputed" takes
-        the kernel matrix in the place of X; a `anynorm.kernels.Kernel` has its own parameters; a
+        the kernel matrix in the place of X; an `anynorm.kernels.Kernel` has its own parameters; a
         function of two sets of rows returns the matrix of all pairs.
     degree : float, default=3
         The degree of the "poly" kernel.

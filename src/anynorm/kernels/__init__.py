@@ -28,13 +28,13 @@ __all__ = [
     "takes_matrix",
 ]
 
-# Estimators, their checks, model files and exports take what they know of a name from its class.
 KERNELS: dict[str, type[Kernel]] = {
     "linear": Linear,
     "rbf": RBF,
     "poly": Poly,
     "precomputed": Precomputed,
 }
+"""The kernels that have names: estimators, checks, model files and exports ask their classes."""
 
 
 def kernel_of(kernel: Any, **parameters: Any) -> Kernel:

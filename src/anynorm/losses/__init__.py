@@ -18,11 +18,11 @@ name.
 from __future__ import annotations
 
 from anynorm.losses.logistic import LogisticLoss
-from anynorm.losses.loss import Constraints, Loss
+from anynorm.losses.loss import Loss
 from anynorm.losses.slack import NormLoss, SquaredLoss
 from anynorm.norms import L1, SquaredL2
 
-__all__ = ["LOSSES", "Constraints", "Loss", "get_loss"]
+__all__ = ["LOSSES", "Loss", "get_loss"]
 
 LOSSES: dict[str, Loss] = {
     loss.name: loss

@@ -73,7 +73,8 @@ class Report:
     """What all reports have.
 
     A kind of report is a subclass with its fields, what a page gets of them (`packed`), its `kind`
-    and the `scripts` in static/, the last of which sets ``pages[kind]`` to what shows it.
+    and its `scripts` (in static/, or anywhere by their full paths), the last of which sets
+    ``pages[kind]`` to what shows it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-// The exact path: coefficients at its knots, straight lines in between (as anynorm.path has it).
+// The exact path: coefficients at its knots, straight lines in between (as SolutionPath has it).
 
 // For s the place before it in a sorted array and how much of the segment lies behind, in [0, 1].
 function placeIn(places, s) {
