@@ -259,7 +259,7 @@ def test_kernels_that_say_nothing_are_looked_at():
 
     with pytest.raises(ValueError, match="not symmetric"):
         make_gram(X, Tilted())
-    assert make_gram(X, Negative()).is_psd() is False
+    assert make_gram(X, Negative()).semidefinite is False
     with pytest.warns(ConvergenceWarning):
         model = SVC(kernel=Negative()).fit(X, Y)
     assert np.isnan(model.certificate_.gap)

@@ -7,6 +7,7 @@ inherit the rounding of a solver that worked in float32.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from anynorm.kernels import (
     kernel_of,
 )
 from anynorm.kernels.blocks import ranges, row_ranges
+from anynorm.kernels.definite import FEW_ROWS, is_semidefinite, seems_semidefinite
 from anynorm.kernels.kernel import finite
 from anynorm.kernels.sums import WORTH_COMPILED, DenseSums, KernelSums
 
@@ -207,16 +209,18 @@ class Gram:
         used = np.flatnonzero(beta)
         return finite(self.sums(used)(X_new, beta[used]))
 
-    def is_psd(self, max_rows: int = 2000) -> bool | None:
-        """Whether K is positive semidefinite up to rounding, by its eigenvalues.
-
-        None where that is not known beforehand and there are more than max_rows rows.
-        """
-        if self.psd is not None or self.n > max_rows:
+    @cached_property
+    def semidefinite(self) -> bool:
+        """Whether K is known, or shown by its numbers, to be positive semidefinite."""
+        if self.psd is not None:
             return self.psd
-        K = self.block(slice(None), slice(None))
-        spectrum = np.linalg.eigvalsh((K + K.T) / 2)
-        return bool(spectrum[0] >= -1e-10 * max(spectrum[-1], 0.0)) if self.n else True
+        if self.n <= FEW_ROWS:
+            return is_semidefinite(self.block(slice(None), slice(None)))
+        diagonal = self.diagonal()
+        if float(diagonal.min()) < 0:
+            return False
+        # No entry of a semidefinite matrix is larger than the diagonal's: n times that bounds all.
+        return seems_semidefinite(self.matvec, self.n, self.n * float(diagonal.max()))
 
     def float32_error(self) -> float:
         """Return the relative error of entries that come from float32 products of rows.

@@ -249,13 +249,12 @@ class Problem:
         return Values(primal, feasible.value, self.zero_primal(), certain)
 
     def _weak_duality(self, *squares: tuple[Array, float]) -> bool:
-        """Whether the kernel can be positive semidefinite, by what ``a'Qa`` of some a show."""
+        """Whether the kernel is shown to be positive semidefinite, and some ``a'Qa`` agree."""
         gram = self.gram
         assert gram is not None
-        diagonal = gram.diagonal()
-        if gram.psd is False or np.any(diagonal < 0):
+        if not gram.semidefinite:
             return False
-        lengths = np.sqrt(diagonal)
+        lengths = np.sqrt(np.maximum(gram.diagonal(), 0.0))
         return all(
             square >= -_INDEFINITE * float(np.abs(a) @ lengths) ** 2 for a, square in squares
         )

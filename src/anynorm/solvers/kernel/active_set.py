@@ -32,7 +32,7 @@ def exact_optimum(
 ) -> BoxResult | None:
     """Return the optimum next to what was found; None where the problem is too large for that."""
     n = gram.n
-    if n > _SMALL or not found.gap <= _NEAR or not budget.in_time() or not gram.is_psd():
+    if n > _SMALL or not found.gap <= _NEAR or not budget.in_time() or not gram.semidefinite:
         return None
     K = gram.block(slice(None), slice(None))
     search = _ActiveSet(K if box.diagonal is None else K + np.diag(box.diagonal), box, found.beta)

@@ -75,7 +75,7 @@ class _MultiplierSearch:
             beta, phi = found.beta, self._length_of(found.beta)
             here = self._offer(found, phi)
             gap = self.best.gap
-            done = self.best.settled or not self.search.budget.goes_on()
+            done = self.best.reached or not self.search.budget.goes_on()
             if done or phi == 0.0 or math.isnan(gap):
                 return
             # The problem of one multiplier is strongly convex: that bounds the error of phi.

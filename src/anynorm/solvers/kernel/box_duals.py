@@ -44,10 +44,11 @@ def solve_box(search: KernelSearch) -> None:
         start=search.start,
         report=search.best.report,
     )
-    offer(search, found)
     exact = exact_optimum(search.rows.gram, box_of(search.problem), found, search.budget)
     if exact is not None:
         offer(search, exact)
+    if exact is None or not search.best.gap <= max(found.gap, 0.0):
+        offer(search, found)
 
 
 def few_rows_decide(search: KernelSearch) -> bool:

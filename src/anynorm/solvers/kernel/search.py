@@ -32,7 +32,7 @@ class KernelSearch:
         solve_features: SolveFeatures | None,
     ) -> None:
         self.problem, self.rows, self.best = problem, rows, best
-        self.solve_features = solve_features
+        self.solve_features, self.tried_features = solve_features, False
         self.budget, self.tol = best.budget, best.tol
         self.start = None if start is None else problem.y * start
 

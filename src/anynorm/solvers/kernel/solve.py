@@ -115,14 +115,19 @@ def solve_kernel(
 
 
 def _has_few_features(search: KernelSearch) -> bool:
-    """Whether the kernel is that of features, fewer than the rows, and block SMO would crawl."""
+    """Whether the kernel is that of features, fewer than the rows."""
     gram = search.problem.gram
     assert gram is not None
-    if search.solve_features is None or search.start is not None:
+    if search.solve_features is None or search.tried_features:
         return False
     if not gram.kernel.is_inner_product or gram.X is None:
         return False
-    return gram.n >= _MANY_ROWS and gram.X.shape[1] < gram.n
+    return gram.X.shape[1] < gram.n
+
+
+def _block_smo_would_crawl(search: KernelSearch) -> bool:
+    many = search.problem.n_rows >= _MANY_ROWS
+    return many and search.start is None and _has_few_features(search)
 
 
 def _over_features(search: KernelSearch) -> None:
@@ -131,6 +136,7 @@ def _over_features(search: KernelSearch) -> None:
     The gap is that of the kernel's problem at these duals.
     """
     problem, budget = search.problem, search.budget
+    search.tried_features = True
     assert problem.gram is not None
     assert search.solve_features is not None
     found = search.solve_features(
@@ -171,10 +177,11 @@ def _worth_the_whole_matrix(search: KernelSearch) -> bool:
 
 
 METHODS = (
-    Method("solving over the features", _over_features, (Box,), suits=_has_few_features),
+    Method("solving over the features", _over_features, (Box,), suits=_block_smo_would_crawl),
     Method("one linear system", solve_squares, (Box,), suits=_is_linear_system),
     Method("block SMO on some rows at a time", solve_screened, (Box,), suits=few_rows_decide),
     Method("block SMO", solve_box, (Box, BudgetBox), suits=_is_bounded),
+    Method("a last try over the features", _over_features, (Box,), suits=_has_few_features),
     Method("block SMO in a ball", solve_ball, (BallBox,)),
     Method(
         "the barrier method",

@@ -68,7 +68,7 @@ class Looks:
             return False
         self.goal = 0.1 * gap
         self.offer()
-        return self.search.best.settled
+        return self.search.best.reached
 
     def offer(self) -> None:
         """Certify the best point; without the entries that margins above 1 make 0, if it can."""
@@ -118,7 +118,7 @@ def solve_by_planes(search: KernelSearch) -> None:
         if looks.look(*planes.point(answer)) or not looks.goes_on() or planes.stalled():
             break
         planes.learn(answer)
-    if not search.best.settled:
+    if not search.best.reached:
         looks.offer()
 
 
@@ -147,7 +147,7 @@ def solve_in_barrier(search: KernelSearch) -> None:
         return found or not more or expected <= _ROUNDING * size
 
     follow_centre(Q, y, barrier, looks.zero_primal, done=done)
-    if not search.best.settled:
+    if not search.best.reached:
         looks.offer()
 
 

@@ -20,7 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from anynorm.problem import Problem
-from anynorm.problem.certificate import Certificate, certify, relative_gap
+from anynorm.problem.certificate import (
+    Certificate,
+    Values,
+    certificate_of,
+    certify,
+    relative_gap,
+)
 from anynorm.problem.solution import Progress, Status
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.linear.few_rows import FewRows, RowsDual, weighted_gram
@@ -79,7 +85,7 @@ def walk_few_rows_over_C(
     rounds: list[Round] | None = None
     for C in Cs:
         at = replace(problem, C=float(C))
-        known = None if rounds is None else _carried_over(rounds, at, rows)
+        known = None if rounds is None else _carried_over(rounds, at)
         if known is None:
             start = None if rounds is None else rounds[0].dual
             known = walk_few_rows(at, rows, limits, start, progress)
@@ -87,28 +93,24 @@ def walk_few_rows_over_C(
         yield rounds
 
 
-def _carried_over(rounds: Sequence[Round], problem: Problem, rows: FewRows) -> list[Round] | None:
-    """The rounds of a smaller C as those of the problem's, None where they are not."""
+def _carried_over(rounds: Sequence[Round], problem: Problem) -> list[Round] | None:
+    """The rounds of a smaller C as those of the problem's, None where they are not.
+
+    A dual vector of the smaller C is one of the larger, of the same value; of the primal value, the
+    loss alone depends on C.
+    """
     if problem.loss.smooth:
         return None
     one_norm = replace(problem, regulariser="l1", feature_scale=None)
+    scale = problem.zero_primal()
     found = []
     for known in rounds:
         was = known.certificate
         loss = problem.loss_at(known.scores, known.intercept)
-        if loss > _NO_SLACK * was.primal or was.status is not Status.OPTIMAL:
-            return None
-        assert known.coef is not None
-        used = np.flatnonzero(known.feature_scale)
-        inner = replace(
-            problem,
-            X=(rows.columns if len(used) == problem.n_coefs else rows.columns[used]).T,
-            feature_scale=known.feature_scale[used],
-            intercept=known.bias_kind,
-        )
-        coef, bias = known.coef[used], known.intercept
-        certificate = certify(inner, coef, bias, known.dual, tol=was.tol)
-        if certificate.status is not Status.OPTIMAL:
+        primal = was.primal + loss * (1.0 - known.one_norm.C / problem.C)
+        certificate = certificate_of(Values(primal, was.dual, scale), was.tol)
+        optimal = was.status is certificate.status is Status.OPTIMAL
+        if loss > _NO_SLACK * primal or not optimal:
             return None
         found.append(replace(known, certificate=certificate, one_norm=one_norm))
     return found
@@ -205,7 +207,6 @@ class _RowsWalk:
             n_iter=n_iter,
             feature_scale=self._spread(scale),
             one_norm=self.one_norm,
-            bias_kind=inner.intercept,
         )
 
     def _inner(self) -> Problem:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -36,14 +35,11 @@ class Round(Solution):
         ``X @ coef``.
     one_norm : Problem
         The 1-norm problem towards which the walk goes.
-    bias_kind : "free", None or float
-        The `intercept` of the round's 2-norm problem: a regularised one is re-weighted too.
     """
 
     feature_scale: np.ndarray
     scores: np.ndarray = field(repr=False, compare=False)
     one_norm: Problem = field(repr=False, compare=False)
-    bias_kind: Any = field(repr=False, compare=False)
 
     @property
     def n_nonzero(self) -> int:

@@ -253,7 +253,6 @@ class _Walk:
         return Round(
             coef=coef, intercept=model.intercept, dual=self.dual, scores=model.scores,
             certificate=certificate, n_iter=n_iter, feature_scale=scale, one_norm=self.one_norm,
-            bias_kind=self.inner.intercept,
         )  # fmt: skip
 
     def _reweight(self) -> None:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.design.points import KernelPoints, Points, gram, scaled
+from anynorm.kernels.definite import is_semidefinite
 from anynorm.problem import HullProblem
 from anynorm.problem.certificate import certificate_of, relative_gap
 from anynorm.problem.solution import Progress, Solution
@@ -63,7 +64,8 @@ def solve_min_norm(
     search = HullSearch(points, norms, tol, budget, progress)
     found = search.run(start, max_working)
     values = search.problem.values(found.x, found.inner)
-    values = values._replace(certain=values.certain and not search.indefinite)
+    shown = not isinstance(points, KernelPoints) or is_semidefinite(points.K)
+    values = values._replace(certain=values.certain and shown and not search.indefinite)
     certificate = certificate_of(search.problem.rescaled(scale, values), tol, budget.stopped)
     w = scale * points.combine(found.x)
     return Solution(w, certificate, budget.n_iter, x=found.x)

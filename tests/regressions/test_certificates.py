@@ -1,0 +1,154 @@
+"""Certificates that claimed too much, and solutions that a last step made worse."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+
+from anynorm import (
+    SVC,
+    LeastNormSVC,
+    LeastSquaresSVC,
+    LinearSVC,
+    Status,
+    kernel_lasso,
+    min_norm_point,
+)
+from anynorm.kernels.definite import is_semidefinite, seems_semidefinite
+from anynorm.kernels.gram import Gram
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def two_classes(n=40, p=3, seed=1):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    return X, np.where(X[:, 0] + 0.5 * rng.normal(size=n) > 0, 1, -1)
+
+
+def squared_distances(X):
+    return ((X[:, None] - X[None]) ** 2).sum(axis=2)
+
+
+INDEFINITE = {
+    "sigmoid": lambda X: np.tanh(0.5 * X @ X.T + 0.1),
+    "rbf less a part of the identity": lambda X: (
+        np.exp(-squared_distances(X)) - 0.05 * np.eye(len(X))
+    ),
+    "cubed distances": lambda X: np.exp(-(squared_distances(X) ** 1.5)),
+}
+
+
+@pytest.mark.parametrize("kernel", INDEFINITE)
+@pytest.mark.parametrize(
+    "Model",
+    [
+        SVC(kernel="precomputed"),
+        SVC(kernel="precomputed", slack="squared_l2"),
+        SVC(kernel="precomputed", slack="l2"),
+        LeastNormSVC(kernel="precomputed"),
+        LeastSquaresSVC(kernel="precomputed"),
+    ],
+    ids=str,
+)
+def test_an_indefinite_kernel_is_never_called_optimal(Model, kernel):
+    """A sigmoid kernel was: dual 25.1, where other coefficients have the value -9412."""
+    for seed in range(10):
+        X, y = two_classes(seed=seed)
+        K = INDEFINITE[kernel](X)
+        spectrum = np.linalg.eigvalsh(K)
+        if spectrum[0] > -1e-6 * spectrum[-1]:
+            continue
+        model = Model.fit(K, y)
+        assert model.certificate_.status is Status.UNCERTIFIED
+        assert np.isnan(model.certificate_.gap)
+        assert np.isfinite(model.decision_function(K)).all()
+
+
+def test_the_sigmoid_kernel_of_the_report():
+    X, y = two_classes()
+    K = np.tanh(0.5 * X @ X.T + 0.1)
+    model = SVC(kernel="precomputed").fit(K, y)
+    v = 100 * np.linalg.eigh(K)[1][:, 0]
+    value = 0.5 * v @ K @ v + np.maximum(0, 1 - y * (K @ v + model.intercept_[0])).sum()
+    assert value < -1000  # far below any "optimum"
+    assert model.certificate_.status is Status.UNCERTIFIED
+
+
+def test_products_that_no_points_have():
+    """64 of 2000 random matrices were called optimal."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        K = rng.normal(size=(4, 4))
+        K = K + K.T + 4 * np.eye(4)
+        if K.diagonal().min() < 0:  # refused by name
+            continue
+        status = min_norm_point(K, kernel_matrix=True).certificate.status
+        if np.linalg.eigvalsh(K)[0] < -1e-9:
+            assert status is Status.UNCERTIFIED
+        else:
+            assert status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_semidefinite_kernels_of_low_rank_stay_certified(narrow):
+    X, y = two_classes(n=120, p=2)
+    for K in (X @ X.T, (1 + X @ X.T) ** 2, np.ones((120, 120)), np.exp(-squared_distances(X))):
+        K = K.astype(np.float32) if narrow else K
+        assert is_semidefinite(K)
+        assert SVC(kernel="precomputed").fit(K, y).certificate_.status is Status.OPTIMAL
+    assert kernel_lasso(X.T[:, :40], X[50], kernel="poly").certificate.status is Status.OPTIMAL
+
+
+def test_large_matrices_are_judged_by_their_smallest_eigenvalue():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    K = np.exp(-squared_distances(X))
+    assert seems_semidefinite(lambda v: K @ v, 400, 400.0)
+    assert not seems_semidefinite(lambda v: K @ v - 0.05 * v, 400, 400.0)
+
+
+def test_the_evidence_is_gathered_once(monkeypatch):
+    X, _ = two_classes()
+    gram = Gram.precomputed(X @ X.T)
+    assert gram.semidefinite
+    monkeypatch.setattr("anynorm.kernels.gram.is_semidefinite", lambda K: False)
+    assert gram.semidefinite
+
+
+# What follows a certified point
+
+
+@pytest.mark.parametrize("first", [0, 30, 60])
+def test_wine_with_a_polynomial_kernel(first):
+    """Polished to a gap of 1.0, from 2.5e-6."""
+    X, y = load_wine(return_X_y=True)
+    rows = slice(first, first + 100)
+    model = SVC(1e-4, kernel="poly", gamma=1.0, degree=2, coef0=1.0).fit(X[rows], y[rows])
+    assert model.certificate_.gap <= 1e-4
+
+
+def test_far_from_the_origin():
+    """A gap of 0.97, and 0.70 right where LinearSVC has 0.87."""
+    X, y = two_classes(n=60, p=4, seed=0)
+    model = LeastNormSVC(kernel="linear").fit(X + 2000, y)
+    other = LinearSVC(loss="absolute").fit(X + 2000, y)
+    assert model.certificate_.gap <= 1e-4
+    assert model.score(X + 2000, y) == pytest.approx(other.score(X + 2000, y), abs=0.05)
+
+
+def test_an_exact_rescaling_is_certified_like_the_original():
+    """A gap of 0.12 at C = 2^-40 and X * 2^20."""
+    X, y = two_classes(n=60, p=4, seed=0)
+    small, large = SVC(kernel="linear"), SVC(2.0**-40, kernel="linear")
+    small.fit(X, y)
+    large.fit(X * 2.0**20, y)
+    assert large.certificate_.gap <= 1e-4
+    scores = large.decision_function(X * 2.0**20)
+    np.testing.assert_allclose(scores, small.decision_function(X), atol=1e-3)
+
+
+def test_large_C_and_few_features():
+    """Stopped at 2.4e-2 with "float64 allows no smaller gap here"."""
+    X, y = two_classes(n=40, p=5, seed=0)
+    for Model in (LeastNormSVC, SVC):
+        assert Model(C=1e6, kernel="linear").fit(X, y).certificate_.gap <= 1e-4
