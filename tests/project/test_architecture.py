@@ -12,9 +12,9 @@ SOURCE = pathlib.Path(anynorm.__file__).parent
 
 # From the ground up: a module imports from its own line and from those above it in this list.
 LAYERS = (
+    ("design",),
     ("norms",),
     ("losses",),
-    ("design",),
     ("kernels",),
     ("problem",),
     ("screening",),

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from anynorm.design import design_of
+from anynorm.design.blocks import ranges, row_ranges
 from anynorm.kernels import (
     RBF,
     FunctionKernel,
@@ -24,7 +25,6 @@ from anynorm.kernels import (
     ProductKernel,
     kernel_of,
 )
-from anynorm.kernels.blocks import ranges, row_ranges
 from anynorm.kernels.kernel import finite
 from anynorm.kernels.sums import WORTH_COMPILED, DenseSums, KernelSums
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.design import design_of
-from anynorm.kernels.blocks import ranges
+from anynorm.design.blocks import ranges
 from anynorm.kernels.row_makers import ACCURATE
 from anynorm.kernels.rows import KernelRows
 from anynorm.kernels.sums import WORTH_COMPILED

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from anynorm.design.limits import STEPS_PER_CALL
 from anynorm.design.views import CentredDesign
 from anynorm.problem import LassoProblem
 from anynorm.problem.certificate import certify
@@ -49,7 +50,6 @@ _DROPS = 6  # of columns whose sign an exact step would change
 _MOST_DROPPED = 0.2  # of the columns in use
 _RIDGE = 1e-12
 _STALLS = 4
-_STEPS_PER_CALL = 1e8  # of a compiled loop, well under 0.2 s
 
 
 class LassoBall:
@@ -174,7 +174,7 @@ class LassoBall:
                 return
             used = np.flatnonzero(self.x)
             work = max(1, len(used) * len(every))
-            sweeps = int(min(_SWEEPS, max(1, _STEPS_PER_CALL // work)))
+            sweeps = int(min(_SWEEPS, max(1, STEPS_PER_CALL // work)))
             descend_gram(self.work.gram, pulled, self.x, self.penalty, used, sweeps, enough)
             if not self.budget.in_time():
                 return

@@ -20,6 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from anynorm.design import Design
+from anynorm.design.limits import FLOOR
 from anynorm.norms.dual_sets import Box
 from anynorm.solvers.linear.newton import Iterate, ProximalBox, minimise_smooth
 from anynorm.solvers.linear.polish import polish_free_set
@@ -97,7 +98,7 @@ def _primal(at: Iterate, box: Box, precision: float) -> float:
 
 def _relative_gap(at: Iterate, box: Box, precision: float) -> float:
     gap = box.gap(at.residual, at.dual) + at.inner_gap
-    return gap / max(_primal(at, box, precision), 1e-10 * float(box.upper.sum()))
+    return gap / max(_primal(at, box, precision), FLOOR * float(box.upper.sum()))
 
 
 def _inner_done(box: Box, precision: float, tol: float) -> Callable[[Iterate], bool]:

@@ -26,12 +26,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from anynorm.design import Design
+from anynorm.design.limits import ENTRIES_PER_CALL
 from anynorm.design.sparse_loops import descend
 from anynorm.norms.dual_sets import Box
 from anynorm.solvers.frame.budget import Budget
 
 _NEIGHBOURS = 16
-_ENTRIES_PER_CALL = 10_000_000  # a call stays well below 0.2 s, so that Ctrl-C is heard
 _RELAXATION = 1.3
 _SETTLED_RELAXATION = 1.6
 _SMOOTH_RELAXATION = 1.2
@@ -185,5 +185,6 @@ class _Run:
         first = self.rng.permutation(blocks) * _NEIGHBOURS
         positions = (first[:, None] + np.arange(_NEIGHBOURS)).ravel()
         order = self.active[positions[positions < self.active.size]]
-        calls = int(np.ceil(self.features.entries(order) / _ENTRIES_PER_CALL))
+        # Each entry is read twice, for its score and for its update.
+        calls = int(np.ceil(2 * self.features.entries(order) / ENTRIES_PER_CALL))
         yield from np.array_split(order, max(1, calls))

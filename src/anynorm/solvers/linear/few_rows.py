@@ -17,6 +17,7 @@ import numpy as np
 import scipy.linalg.blas
 
 from anynorm.design import Design
+from anynorm.design.limits import CACHED_BYTES
 from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
 from anynorm.solvers.frame.budget import Budget
@@ -27,7 +28,6 @@ _SMALL_ENTRIES = 4_000_000
 _SMALLEST_TOL = 1e-8
 _PASSES = 200
 _STEPS_PER_CALL = 20_000  # below 0.2 s, so that Ctrl-C is heard
-_BLOCK_ENTRIES = 1 << 15
 _REACH = 0.03
 _MOST_CHOSEN = 0.8
 
@@ -88,7 +88,7 @@ def weighted_gram(
 
     n = columns.shape[1] if rows is None else len(rows)
     out = np.zeros((n, n), order="F")
-    step = max(1, min(_BLOCK_ENTRIES // max(1, n), len(columns)))
+    step = max(1, min(CACHED_BYTES // 8 // max(1, n), len(columns)))
     root = np.ones(len(columns)) if weights is None else np.sqrt(weights)
     chosen = np.arange(n) if rows is None else rows
     scaled = np.empty((step, n))

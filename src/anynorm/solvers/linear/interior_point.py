@@ -20,6 +20,7 @@ from collections.abc import Callable
 import numpy as np
 
 from anynorm.design import Design
+from anynorm.design.limits import FLOOR
 from anynorm.norms.dual_sets import Box
 from anynorm.solvers.linear.newton_system import NewtonSystem
 from anynorm.solvers.linear.primal_dual import PrimalDual
@@ -110,7 +111,7 @@ class _Point:
         primal = 0.5 * float(self.u @ self.u) + float(cost.sum())
         slack = float((cost - a * r + 0.5 * self.shift * a**2).sum())
         inner = 0.5 * float(self.gradient @ self.gradient) + abs(self.bias_gradient)
-        return (slack + inner) / max(primal, 1e-10 * float(self.reach.sum()))
+        return (slack + inner) / max(primal, FLOOR * float(self.reach.sum()))
 
     def step(self) -> bool:
         """Predictor, then corrector; False where no step can be made."""

@@ -22,6 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from anynorm.design.limits import ROUNDING
 from anynorm.problem import Problem
 from anynorm.problem.certificate import Values, relative_gap
 from anynorm.problem.solution import Solution
@@ -39,7 +40,6 @@ _LEAST, _MORE = 0.03, 0.1
 _ROOM = 1.5  # rows to solve for, for each that costs or has crossed
 _ROUNDS = 8
 _PART_TOL = 0.5
-_ROUNDING = 1e-12
 
 
 def pays(problem: Problem) -> bool:
@@ -203,6 +203,6 @@ class RowSearch:
             squares = p.design.scaled(p.feature_scale).row_norms_squared()
             self.lengths = np.sqrt(squares + p.bias_feature**2)
         shift = self.bias if p.bias_feature else 0.0
-        rounding = _ROUNDING * (self.zero_primal + float(np.abs(self.dual).sum()))
+        rounding = ROUNDING * (self.zero_primal + float(np.abs(self.dual).sum()))
         radius = math.sqrt(2.0 * (max(self.excess, 0.0) + rounding))
         return screened_rows(p, Ball(self.scores + shift, self.lengths, radius), self.gap)

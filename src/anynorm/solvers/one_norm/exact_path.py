@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
+from anynorm.design.limits import VERIFIED
 from anynorm.problem import Problem
 from anynorm.problem.path_record import PathRecord
 from anynorm.problem.solution import Progress
@@ -34,7 +35,6 @@ from anynorm.solvers.one_norm.pivots import (
     STUCK,
 )
 
-_VERIFIED = 1e-9
 _STRAIGHT = 1e-8
 _SAME_PENALTY = 1e-11
 _STOPPED = {
@@ -113,7 +113,7 @@ def follow_path(
         worst = record.gaps.max()
         if best is None or not worst > best.gaps.max():
             best = record
-        if (worst <= _VERIFIED and run.sound) or record.stopped == "time_limit":
+        if (worst <= VERIFIED and run.sound) or record.stopped == "time_limit":
             break
     assert best is not None
     return best

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.design.limits import FLOOR
 from anynorm.design.points import KernelPoints, Points, gram, scaled
 from anynorm.problem import HullProblem
 from anynorm.problem.certificate import certificate_of, relative_gap
@@ -92,7 +93,7 @@ class HullSearch:
     ) -> None:
         self.points, self.tol, self.budget = points, tol, budget
         self.norms, self.zero_primal = norms, float(norms.max())
-        self.floor = 1e-10 * self.zero_primal
+        self.floor = FLOOR * self.zero_primal
         # The entries of a kernel matrix are rounded: a smaller x'Kx cannot be told from zero.
         known = 4 * np.finfo(np.float64).eps if isinstance(points, KernelPoints) else 0.0
         self.problem = HullProblem(self.zero_primal, known * self.zero_primal)
