@@ -11,8 +11,9 @@ CACHED_BYTES = 1 << 18  # made and used at once: stays in a core's cache with wh
 BLOCK_ENTRIES = 1 << 16  # numbers of a tile of X: half a megabyte stays in a core's second cache
 VALUES_AT_ONCE = 1 << 20  # numbers of an intermediate table: 8 MB; more does not make it faster
 
-# Time: what one call may do that Python cannot interrupt. Each is a few hundredths of a second of
-# work and well below 0.2 s on a slow machine, so that Ctrl-C and time limits are heard.
+# Time: what one call may do that Python cannot interrupt, so that Ctrl-C and time limits are heard:
+# meant to be 0.2 s at most.  On two shared cores of 2026: 0.05 s, 0.4 s (a Gram matrix of 50 MB,
+# which no cache holds), 0.04 s and 0.2 s.
 ENTRIES_PER_CALL = 20_000_000  # of X, read once by a compiled loop
 PAIRS_PER_CALL = 50_000_000  # of entries of one row, multiplied and added to a Gram matrix
 STEPS_PER_CALL = 100_000_000  # numbers of a dense matrix that a compiled loop adds up in order

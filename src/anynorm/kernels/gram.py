@@ -34,8 +34,8 @@ _COLUMNS = 2048  # that are taken out of X, and widened, at once
 _WORTH_HALVING = 512  # columns from which pairs of them are evaluated once only,
 _HALVED_ENTRIES = 1 << 22  # if no more than this of X, 32 MB, is taken at once
 _SYMMETRY = {np.dtype(np.float32): 1e-5}  # of the largest entry: what rounding may have made
-_WIDE_SYMMETRY = 1e-8
-_PROBED_ROWS = 32
+_WIDE_SYMMETRY = 1e-8  # the same for the other types, float64 first
+_PROBED_ROWS = 32  # of X, by which a function is seen not to be symmetric
 
 
 class Gram:

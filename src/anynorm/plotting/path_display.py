@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from anynorm.estimators.paths.solution_path import SolutionPath
 from anynorm.plotting._axes import axes_or_new
 
-_LINE_HEIGHT = 1.25
+_LINE_HEIGHT = 1.25  # of the size of the letters: lines of text stay apart
 
 
 class PathDisplay:

@@ -26,11 +26,11 @@ from anynorm.problem.solution import Status
 
 Candidate = dict[str, float]
 
-_LINEAR_CS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
-_KERNEL_CS = (0.1, 1.0, 10.0, 100.0)
+_LINEAR_CS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)  # each ten times the last, around the default 1
+_KERNEL_CS = (0.1, 1.0, 10.0, 100.0)  # fewer, as they are tried with every width or budget
 _WIDTHS = (0.25, 1.0, 4.0)  # gamma, in units of scikit-learn's "scale"
-_BUDGETS = (5, 10, 20, 50, 100, 200)
-_TOLERANCE = 0.01
+_BUDGETS = (5, 10, 20, 50, 100, 200)  # of support vectors
+_TOLERANCE = 0.01  # of the score: what fewer support vectors may cost, a percent
 
 
 @dataclass(frozen=True)

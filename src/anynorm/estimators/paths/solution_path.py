@@ -36,7 +36,7 @@ from anynorm.problem.solution import Solution
 
 Array = NDArray[np.float64]
 
-_ROUNDING = 1e-14
+_ROUNDING = 1e-14  # of a row's cost: what the knots' arithmetic leaves of a zero
 
 
 class PathInterrupted(KeyboardInterrupt):

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-_GROWTH = 10.0
-_CENTRED = 0.3
-_LEAST_GROWTH = 1.5
-_NEWTON_STEPS = 40
-_PHASES = 60
-_BACKTRACKS = 60
-_RIDGE = 1e-15
+_GROWTH = 10.0  # of t from centre to centre: a few Newton steps each
+_CENTRED = 0.3  # Newton decrement: below (3 - sqrt 5) / 2 = 0.38 steps converge quadratically
+_LEAST_GROWTH = 1.5  # of t: smaller steps are taken whether they end centred or not
+_NEWTON_STEPS = 40  # for a centre; if these do not do, the growth of t was too much
+_PHASES = 60  # t grows to 1e60 times its start: the gap ends it long before
+_BACKTRACKS = 60  # halvings: 2^-60 of a step is rounding
+_RIDGE = 1e-15  # of the diagonal: the first try where rounding made a matrix singular
 
 
 class Barrier(Protocol):

@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-_ROUNDS = 8
+_ROUNDS = 8  # in which variables come to their bounds; a step that needs more is not worth it
 _FEW = 64  # changes of the free set that a factor always outlives
 _OUTLIVED = 8  # and otherwise this part of it
 _MOST_SETTLED = 3  # the part of the base that may come to its bounds in a step

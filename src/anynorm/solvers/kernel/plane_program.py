@@ -27,9 +27,9 @@ from anynorm.solvers.kernel.barrier import factor, refined_solve
 Array = NDArray[np.float64]
 Link = Literal["tied", "positive", "above", "around"]
 
-_TO_BOUNDARY = 0.99
-_STEPS = 60
-_SMALLEST_STEP = 1e-8
+_TO_BOUNDARY = 0.99  # of the way to the nearest constraint
+_STEPS = 60  # at the most; `_SMALLEST_STEP` ends the search where it cannot go on
+_SMALLEST_STEP = 1e-8  # share of a Newton step: below it rounding has spoiled the direction
 
 _SIGNS: dict[str, tuple[tuple[float, float, float], ...]] = {
     "tied": ((1.0, 0.0, 1.0), (-1.0, 0.0, 1.0)),

@@ -46,10 +46,10 @@ _NEAR = 0.2  # of the rows: those looked at until their problem is solved
 _MOST_SUPPORT = 0.2  # of the part: where there are more support vectors, it does not pay
 _ROOM = 3  # rows to solve for, for each support vector
 _TAKEN = 4096  # rows taken out of X at once
-_FIRST_TOL = 1e-2
-_FORCING = 0.1
+_FIRST_TOL = 1e-2  # gap of the first part, whose rows will change anyway
+_FORCING = 0.1  # of the gap of the near rows: how well the next part is solved
 _NEARLY = 0.7  # of tol: the gap of the near rows at which all are looked at
-_ROUNDS = 40
+_ROUNDS = 40  # of parts at the most, before all rows are solved for at once
 _WORTH_EXACT = 0.05  # the gap from which scores in float64, and screening, are worth their cost
 
 

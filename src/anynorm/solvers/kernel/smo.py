@@ -34,21 +34,21 @@ Index = NDArray[np.intp]
 Matters = Callable[[Array, Array, float], NDArray[np.bool_]]
 ValuesAt = Callable[[Array, Array, float], Values]
 
-_BLOCK = 256
-_STEPS_PER_VARIABLE = 20
+_BLOCK = 256  # variables: their square of float32, 256 kB, stays in a core's cache
+_STEPS_PER_VARIABLE = 20  # of a block, whose gradient would be out of date after more
 _INNER = 0.1  # of the violation: how well a block is solved
 _LOOK_EVERY = 5  # blocks between two looks at the gap
 _LEAP_EVERY, _LEAPS = 10, 5  # blocks between two leaps, and how many directions one combines
 _EARLY = 0.7  # of tol: the gap by float32 rows at which the exact one is computed
 _PROGRESS, _PATIENCE = 0.9, 200  # looks at the gap without such progress
-_SINGULAR = 1e-6
+_SINGULAR = 1e-6  # of the largest singular value: below it float32's rounding; 1e-12 disturbed
 _NEWTON_FROM, _NEWTON_AGAIN = 0.9, 5  # gap, blocks in between
 _MANY_FREE, _CHANGING = 1000, 0.125  # where so many have come or gone, others will soon
 _FACTOR_SPEED = 210  # k^3 per entry of a row added to the scores, in the same time
 _SHRINK_AFTER, _SHRINK_AGAIN = 100, 15  # blocks with all rows before those not settled go on alone
-_MOST_KEPT, _SHRUNK_BLOCKS, _SHRUNK_GOAL = 0.4, 1000, 0.25
+_MOST_KEPT, _SHRUNK_BLOCKS, _SHRUNK_GOAL = 0.4, 1000, 0.25  # of rows, in number, of violation
 _LEAP_UNTIL = 1e-5  # gap: later on leaps disturb more than they gain
-_ROUNDING = 1e-14
+_ROUNDING = 1e-14  # of the budget: what is left below it is none
 
 
 class BoxProgram(NamedTuple):

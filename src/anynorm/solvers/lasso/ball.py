@@ -44,12 +44,12 @@ _FEWEST = 100  # columns that may join at once
 _NEAR = 0.8  # of the penalty, for the columns that join
 _FAR = 0.5  # of the penalty, for those that leave
 _ROUGH, _FINE = 0.03, 1e-3  # of the penalty: where coordinate descent stops
-_SWEEPS = 20
+_SWEEPS = 20  # over the columns in use, before all working ones are looked at again
 _ROUNDS = 6  # of coordinate descent and an exact step, for one working set
 _DROPS = 6  # of columns whose sign an exact step would change
 _MOST_DROPPED = 0.2  # of the columns in use
-_RIDGE = 1e-12
-_STALLS = 4
+_RIDGE = 1e-12  # of the largest diagonal entry: the first try where rounding made a matrix singular
+_STALLS = 4  # rounds without progress before the SVM of the same points is asked
 
 
 class LassoBall:

@@ -33,7 +33,7 @@ Index = NDArray[np.intp]
 _GAIN = 1e-10  # relative gradients below this are zero
 _ACCURATE, _REFINED = 1e-13, 3  # of linear systems, and in how many steps at most
 _EPS = float(np.finfo(np.float64).eps)
-_NOISE = 16 * _EPS
+_NOISE = 16 * _EPS  # some last digits, for a product whose terms add up to its reach
 
 
 class Event(enum.Enum):

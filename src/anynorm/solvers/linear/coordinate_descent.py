@@ -31,14 +31,14 @@ from anynorm.design.sparse_loops import descend
 from anynorm.norms.dual_sets import Box
 from anynorm.solvers.frame.budget import Budget
 
-_NEIGHBOURS = 16
-_RELAXATION = 1.3
-_SETTLED_RELAXATION = 1.6
-_SMOOTH_RELAXATION = 1.2
+_NEIGHBOURS = 16  # rows that stay together in the shuffle: as good, and half the time in memory
+_RELAXATION = 1.3  # step length while rows still move to and from their bounds
+_SETTLED_RELAXATION = 1.6  # and once a linear system is left, where SOR gains from longer steps
+_SMOOTH_RELAXATION = 1.2  # and with squared slacks, whose duals are better conditioned
 _WINDOW = 25  # epochs over which the pace is measured, and between two tries to finish exactly
 _FAIR_PASSES = 400  # passes over all rows that the method gets in any case
 _MOST_PASSES = 400  # passes over all rows that the rest may take at the present pace
-_SETTLED = 1.1
+_SETTLED = 1.1  # active rows per free one: nearly all that still take part are free
 
 
 @dataclass

@@ -22,14 +22,14 @@ from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
 from anynorm.solvers.frame.budget import Budget
 
-_MOST_ROWS = 500
-_COLUMNS_PER_ROW = 4
-_SMALL_ENTRIES = 4_000_000
-_SMALLEST_TOL = 1e-8
-_PASSES = 200
+_MOST_ROWS = 500  # their n x n matrix, 2 MB, stays in the cache
+_COLUMNS_PER_ROW = 4  # from which on n x n is far less than n x p
+_SMALL_ENTRIES = 4_000_000  # n p up to which a sparse X is made dense: 32 MB
+_SMALLEST_TOL = 1e-8  # gaps below it are for the methods that refine their last digits
+_PASSES = 200  # steps per row for one round, before the other methods get it
 _STEPS_PER_CALL = 20_000  # below 0.2 s, so that Ctrl-C is heard
-_REACH = 0.03
-_MOST_CHOSEN = 0.8
+_REACH = 0.03  # of the spread of the scores: rows at a bound this near to leaving it take part
+_MOST_CHOSEN = 0.8  # of the rows: with more, the smaller matrix does not pay for being cut out
 
 
 def few_rows_suit(problem: Problem, tol: float) -> bool:

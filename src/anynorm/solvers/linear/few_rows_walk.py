@@ -36,8 +36,8 @@ from anynorm.solvers.linear.rounds import Round
 from anynorm.solvers.linear.solve import solve_linear
 
 _NO_SLACK = 1e-9  # of the primal value
-_ROUNDING = 1e-11
-_MOST_GONE = 0.9
+_ROUNDING = 1e-11  # relative: a margin is made smaller by this, so that rounding leaves no slack
+_MOST_GONE = 0.9  # of the columns: with fewer left, copying those pays
 
 
 @dataclass(frozen=True)

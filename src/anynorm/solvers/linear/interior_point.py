@@ -25,11 +25,11 @@ from anynorm.norms.dual_sets import Box
 from anynorm.solvers.linear.newton_system import NewtonSystem
 from anynorm.solvers.linear.primal_dual import PrimalDual
 
-_TO_BOUNDARY = 0.995
-_STEPS = 120
-_FORCING = 1e-8
-_STALLED = 5
-_PROGRESS = 0.9
+_TO_BOUNDARY = 0.995  # of the way to the nearest bound
+_STEPS = 120  # at the most; `_STALLED` ends the search where it cannot go on
+_FORCING = 1e-8  # relative residual of the Newton systems: they are solved directly, then refined
+_STALLED = 5  # steps without `_PROGRESS` of the gap that show rounding to be the limit
+_PROGRESS = 0.9  # of the best gap
 
 
 def solve_interior(

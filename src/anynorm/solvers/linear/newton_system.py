@@ -23,8 +23,8 @@ from anynorm.design import Design
 _LARGEST_FACTOR = 4000
 # Conjugate gradients are priced as this many passes over the rows, at a memory-bound pace.
 _CG_COST_PER_ENTRY = 3000.0
-_REFINEMENTS = 3
-_ROUNDING = 1e-10
+_REFINEMENTS = 3  # of a factor's solution at the most; each has to halve the residual
+_ROUNDING = 1e-10  # of the right side: a residual below it does no harm to a Newton step
 
 
 class NewtonSystem:

@@ -14,10 +14,10 @@ import numpy as np
 from anynorm.design.compiled import loop
 from anynorm.design.limits import FLOOR, ROUNDING
 
-_LAST_DIGITS = 1e-13
-_LOOKS = 200
-_HOPELESS = 1.5
-_SHARE_OF_GAIN, _LEAST_SHARE = 0.1, 1e-9
+_LAST_DIGITS = 1e-13  # violation of a margin, of order 1: below it steps are rounding
+_LOOKS = 200  # at the loss while columns are dropped, each as costly as dropping one
+_HOPELESS = 1.5  # times the least objective: further columns will not bring it back
+_SHARE_OF_GAIN, _LEAST_SHARE = 0.1, 1e-9  # of the gain over no model, of its loss: small beside
 
 
 @loop

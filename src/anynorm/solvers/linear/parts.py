@@ -36,10 +36,10 @@ _ROWS_PER_COLUMN = {False: 500, True: 3000}  # with kinks as the hinge, smooth
 _SAMPLE = 16  # one row of so many makes the sample, and one of its rows of so many a first one
 _SAMPLE_TOL = {False: 1e-2, True: 1e-4}  # with kinks as the hinge, smooth
 _MOST = 0.2  # of the rows: what is solved for at once
-_LEAST, _MORE = 0.03, 0.1
+_LEAST, _MORE = 0.03, 0.1  # of the rows: the fewest to solve for lie between, by the sample's duals
 _ROOM = 1.5  # rows to solve for, for each that costs or has crossed
-_ROUNDS = 8
-_PART_TOL = 0.5
+_ROUNDS = 8  # of parts; where they do not end in a certificate, all rows are solved for
+_PART_TOL = 0.5  # of tol, for a part: the rest is for the rows left out
 
 
 def pays(problem: Problem) -> bool:

@@ -19,13 +19,16 @@ import scipy.linalg
 from anynorm.design import Design
 from anynorm.norms.dual_sets import Box
 
-_LARGEST = 2500
-_LARGEST_SINGULAR = 500
-_LARGEST_QR = 2_000_000
-_RIDGE = 1e-11
-_TIED, _TIES_PER_COLUMN = 20, 2
-_ROUNDS = 25
-_ROUNDING = 1e-10
+_LARGEST = 2500  # free rows: a factor of 5e9 multiplications, half a second
+_LARGEST_SINGULAR = 500  # free rows: least squares by singular values cost far more than a factor
+_LARGEST_QR = 2_000_000  # entries of A_J' and R: beyond, the faster Cholesky of A_J A_J' has to do
+_RIDGE = 1e-11  # of the largest diagonal entry: just enough for a Cholesky factor of a singular K
+_TIED, _TIES_PER_COLUMN = (
+    20,
+    2,
+)  # free rows beyond the unknowns that ties may explain
+_ROUNDS = 25  # changes of the free set; a good guess needs a few, a bad one does not settle
+_ROUNDING = 1e-10  # of a bound, and of a margin: what is as good as there
 
 
 def polish_free_set(

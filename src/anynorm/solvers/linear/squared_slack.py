@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 _NEARLY = 1e-10  # the gap of the linear SVM
 _STEPS = 20  # of Newton at most
 _FACTOR = 500  # features up to which a step is by a factor, not by conjugate gradients
-_CG_STEPS = 300
+_CG_STEPS = 300  # for a Newton step; what is left is for the next one
 
 
 def squared_slack_duals(

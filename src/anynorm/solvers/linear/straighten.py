@@ -14,8 +14,8 @@ import scipy.linalg
 from anynorm.design import Design
 from anynorm.norms.dual_sets import Box, CurvedBox
 
-_MOST_COLUMNS = 50
-_ROUNDS = 3
+_MOST_COLUMNS = 50  # of huge scale: the least-squares problem stays small
+_ROUNDS = 3  # as clipping to the box may break the equations again
 
 
 def straighten_dual(

@@ -18,10 +18,10 @@ END_SHARE = 1e-9  # of the largest lambda: events below it are rounding
 STRENGTHS = (1.0, 0.1, 10.0)  # of the change to general position, one per attempt
 
 _TARGETS = 1e-10  # general position: how far the data are changed, relative to themselves
-_COSTS = 1e-10
-_SLACKS = 1e-12
+_COSTS = 1e-10  # of each cost
+_SLACKS = 1e-12  # of each column's pull
 _WORK, _PIVOTS = 3e7, 10**6  # after so many operations or pivots compiled code comes back
-_FIRST_CAPACITY = 64
+_FIRST_CAPACITY = 64  # of the basis and the knots, which are doubled when they are full
 _PATIENCE = 50  # pivots per row and column of the basis without any progress
 
 

@@ -35,8 +35,8 @@ from anynorm.solvers.one_norm.pivots import (
     STUCK,
 )
 
-_STRAIGHT = 1e-8
-_SAME_PENALTY = 1e-11
+_STRAIGHT = 1e-8  # of the slopes: the path turns where they differ by more
+_SAME_PENALTY = 1e-11  # relative: ties, as the change to general position has separated them
 _STOPPED = {
     MORE: "time_limit", END: "end", FEATURES: "max_features", KNOTS: "max_joints", RADIUS: "s_max",
     PENALTY: "penalty_min", STUCK: "stuck",

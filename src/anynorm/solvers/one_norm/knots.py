@@ -17,7 +17,7 @@ from anynorm.solvers.one_norm.state import ABOVE, LEAVES, TIGHT, pull_all
 
 _ZERO = 1e-12  # of what a coefficient is the sum of
 _AT_ONE = 1e-9  # residuals that count as zero where the bias is placed
-_TIED = 1e-7
+_TIED = 1e-7  # residuals up to which a row at a bound is recorded: it may join E nearby
 _BALANCED = 1e-9  # relative: pulls on free columns, sum(beta) too, that count as zero
 
 

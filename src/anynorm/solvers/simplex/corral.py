@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 _NEGATIVE = -1e-8  # squared lengths below this share of a sum's terms are not
-_TRIALS = 20
+_TRIALS = 20  # of throwing points out; then one at a time, by Wolfe's own step
 _BLOCK = 512  # rows of the factor that are made at a time
 
 

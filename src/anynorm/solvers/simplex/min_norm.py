@@ -40,7 +40,7 @@ _FIRST = 400  # the most points to begin with
 _ALL_AT_ONCE = 2000  # so many points or fewer in a space of far more dimensions are all taken
 _GUESS = 1000  # more points than that are asked for a guess, where they know one
 _STALLS = 3  # rounds without progress that show rounding to be the limit
-_BLOCK_STALLS = 100
+_BLOCK_STALLS = 100  # blocks without a tenth of the gap: blocks are small steps, so many of them
 _SHARE = 0.1  # of the gap wanted, for the problem of the working points
 
 
