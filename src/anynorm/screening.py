@@ -273,9 +273,7 @@ def screened_rows(problem: Problem, ball: Ball, gap: float) -> Screening:
     zero = values == 0
     none = np.zeros(0 if problem.gram is not None else problem.n_coefs, dtype=bool)
     interval = (low, high)
-    return Screening(
-        zero, ~np.isnan(values) & ~zero, values, none, ball.radius, interval, gap
-    )  # fmt: skip
+    return Screening(zero, ~np.isnan(values) & ~zero, values, none, ball.radius, interval, gap)
 
 
 def _screened_features(
@@ -311,10 +309,14 @@ def _screened_features(
     u = np.ones(problem.n_coefs) if problem.penalty_weights is None else problem.penalty_weights
     nothing = np.zeros(len(y), dtype=bool)
     return Screening(
-        nothing, nothing, np.full(len(y), math.nan), most < u * (1 - ROUNDING), radius,
+        nothing,
+        nothing,
+        np.full(len(y), math.nan),
+        most < u * (1 - ROUNDING),
+        radius,
         (-math.inf, math.inf) if problem.free_bias else (0.0, 0.0),
         relative_gap(primal, gain, problem.zero_primal()),
-    )  # fmt: skip
+    )
 
 
 def _nothing(problem: Problem, gap: float) -> Screening:

@@ -265,9 +265,15 @@ class Decoder:
         return array.reshape(shape)
 
     def _sparse(
-        self, format: str, container: str, shape: list[int], data: Any, indices: Any, indptr: Any,
+        self,
+        format: str,
+        container: str,
+        shape: list[int],
+        data: Any,
+        indices: Any,
+        indptr: Any,
         depth: int,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         parts = tuple(self.decode(part, depth) for part in (data, indices, indptr))
         for part, kinds in zip(parts, ("fiub", "i", "i"), strict=True):
             if not isinstance(part, np.ndarray) or part.ndim != 1 or part.dtype.kind not in kinds:

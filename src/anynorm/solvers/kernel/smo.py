@@ -353,10 +353,16 @@ class _BlockSearch:
         try:
             value, sign = self.value[block], box.sign[block]
             steps = solve_block(
-                self._square(slots, block), self.pull[block], value, sign, box.lower[block],
-                box.upper[block], self.left, _INNER * self.violation,
+                self._square(slots, block),
+                self.pull[block],
+                value,
+                sign,
+                box.lower[block],
+                box.upper[block],
+                self.left,
+                _INNER * self.violation,
                 min(self.budget.left, _STEPS_PER_VARIABLE * len(block)),
-            )  # fmt: skip
+            )
             change = sign * (value - self.value[block])
             moved = change != 0
             self.rows.add(self.scores, slots[moved], change[moved])
@@ -378,9 +384,15 @@ class _BlockSearch:
         pulls(self.scores, self.beta, box.sign, box.row, box.gain, self.diagonal, self.pull)
         self.left = _budget_left(box, self.value)
         self.violation, low, high = rises_and_falls(
-            self.pull, self.value, box.sign, box.lower, box.upper, self.left <= 0,
-            self.rise, self.fall,
-        )  # fmt: skip
+            self.pull,
+            self.value,
+            box.sign,
+            box.lower,
+            box.upper,
+            self.left <= 0,
+            self.rise,
+            self.fall,
+        )
         return low, high
 
     def intercept(self) -> float:

@@ -63,9 +63,16 @@ def solve_augmented(
     while True:
         curve = ProximalBox(dual, sigma * width, box.lower, box.upper)
         at = minimise_smooth(
-            features, y, curve, precision, u, bias,
-            scores=scores, done=_inner_done(box, precision, goal), spend=spend,
-        )  # fmt: skip
+            features,
+            y,
+            curve,
+            precision,
+            u,
+            bias,
+            scores=scores,
+            done=_inner_done(box, precision, goal),
+            spend=spend,
+        )
         u, bias, dual, scores = at.u, at.bias, at.dual, at.scores
         here = PrimalDual(u, bias, dual)
         gap = _relative_gap(at, box, precision)

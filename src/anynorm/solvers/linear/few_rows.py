@@ -198,9 +198,8 @@ class RowsDual:
         while True:
             share = min(most - steps, _STEPS_PER_CALL)
             made, gap, accuracy, value = settle(
-                matrix, y, box, self.free, beta, gradient, value, self.empty, tol, accuracy,
-                share,
-            )  # fmt: skip
+                matrix, y, box, self.free, beta, gradient, value, self.empty, tol, accuracy, share
+            )
             steps += made
             if gap <= tol or steps >= most or made < share or not budget.in_time():
                 break

@@ -429,10 +429,17 @@ class _RowsWalk:
         order = fading(sizes, self.weights)
         allowance = Allowance.of(sizes, loss, empty, 0.5 * self.limits.tol)
         count, scores, margin, bias = drop_columns(
-            self.columns, self.coef, order, self.scores, self.intercept, self.dual.y,
-            self.dual.box, self.dual.free, self._norm(self.coef, self.intercept),
+            self.columns,
+            self.coef,
+            order,
+            self.scores,
+            self.intercept,
+            self.dual.y,
+            self.dual.box,
+            self.dual.free,
+            self._norm(self.coef, self.intercept),
             tuple(allowance),
-        )  # fmt: skip
+        )
         if count:
             coef = self.coef.copy()
             coef[order[:count]] = 0.0

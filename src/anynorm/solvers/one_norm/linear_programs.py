@@ -155,9 +155,12 @@ class VertexSearch:
         problem = self.problem
         cost = self.cost[rows] * (self.cost.sum() / self.cost[rows].sum())
         part = replace(
-            problem, X=problem.design.take(rows, columns), y=problem.y[rows], sample_weight=cost,
+            problem,
+            X=problem.design.take(rows, columns),
+            y=problem.y[rows],
+            sample_weight=cost,
             penalty_weights=self.weights[columns],
-        )  # fmt: skip
+        )
         engine = Engine(part, attempt, self.budget)
         engine.limits = engine.limits._replace(penalty=self._penalty(rows))
         return engine

@@ -60,9 +60,16 @@ class QuadraticModel:
         violation = 0.0
         for piece in self.block.pieces(order):
             found = descend_columns(
-                *self.block.arrays, order[piece], self.penalty, self.curvature, self.unit,
-                self.floor, self.coef, self.residual, self.keep,
-            )  # fmt: skip
+                *self.block.arrays,
+                order[piece],
+                self.penalty,
+                self.curvature,
+                self.unit,
+                self.floor,
+                self.coef,
+                self.residual,
+                self.keep,
+            )
             violation = max(violation, found)
         if self.free_bias and self.bend > 0:
             shift = float(self.root @ np.maximum(self.residual, self.floor)) / self.bend
