@@ -27,8 +27,6 @@ Array = NDArray[np.float64]
 
 _ROUNDS = 2000  # of programmes between planes at the most
 _MASTER, _FINEST = 0.02, 1e-9  # of the gap: how well a programme between planes is solved
-_VIOLATED = 1e-10  # relative: a plane that cuts off less is rounding
-_PIECES = 50  # planes from one point: norms that are sums have many, others one
 _IN_USE = 1e-3  # of the largest weight: planes below it are idle
 _UNUSED_ROUNDS = 30  # after which an idle plane is dropped; one that is missed comes back
 _STEP = 1e-6  # of the largest entry: the width of differences, near the cube root of rounding
@@ -147,11 +145,11 @@ class PlaneSearch:
     def _add(self, e: Array) -> None:
         """The plane at e, and those of its pieces: norms that are sums have many at once."""
         rest = e.copy()
-        for piece in range(_PIECES):
+        for piece in range(50):  # norms that are sums have many, others one
             if not rest.any():
                 return
             v = np.asarray(self.norm.maximiser(rest), dtype=np.float64)
-            if piece and not v @ e > self.C * (1 + _VIOLATED):
+            if piece and not v @ e > self.C * (1 + 1e-10):  # a plane that cuts off less is rounding
                 return
             self.normals.append(v)
             self.points.append(rest.copy())

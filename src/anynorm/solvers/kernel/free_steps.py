@@ -31,7 +31,6 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-_ROUNDS = 8  # in which variables come to their bounds; a step that needs more is not worth it
 _FEW = 64  # changes of the free set that a factor always outlives
 _OUTLIVED = 8  # and otherwise this part of it
 _MOST_SETTLED = 3  # the part of the base that may come to its bounds in a step
@@ -111,7 +110,9 @@ class FreeSteps:
         settled[self.place[free[self.place[free] >= 0]]] = False
         d = np.zeros(len(variables))
         low, high = face.low[variables], face.high[variables]
-        for _ in range(_ROUNDS):
+        for _ in range(
+            8
+        ):  # a step in which variables come to their bounds more often is not worth it
             if len(variables) - np.count_nonzero(settled) <= 2:
                 return None
             found = self._solved(face, extra, settled, d, tight)

@@ -49,7 +49,6 @@ _TAKEN = 4096  # rows taken out of X at once
 _FIRST_TOL = 1e-2  # gap of the first part, whose rows will change anyway
 _FORCING = 0.1  # of the gap of the near rows: how well the next part is solved
 _NEARLY = 0.7  # of tol: the gap of the near rows at which all are looked at
-_ROUNDS = 40  # of parts at the most, before all rows are solved for at once
 _WORTH_EXACT = 0.05  # the gap from which scores in float64, and screening, are worth their cost
 
 
@@ -91,7 +90,7 @@ class ScreenedSearch:
         tol = self.tol
         work, goal = self._first(), max(_FIRST_TOL, 0.5 * tol)
         least, settled = len(work) // 2, False
-        for k in range(_ROUNDS):
+        for k in range(40):  # of parts; then all rows are solved for at once
             self._solve(work, goal)
             if k == 0 and np.count_nonzero(self.beta) > _MOST_SUPPORT * len(work):
                 return None

@@ -48,7 +48,6 @@ _FACTOR_SPEED = 210  # k^3 per entry of a row added to the scores, in the same t
 _SHRINK_AFTER, _SHRINK_AGAIN = 100, 15  # blocks with all rows before those not settled go on alone
 _MOST_KEPT, _SHRUNK_BLOCKS, _SHRUNK_GOAL = 0.4, 1000, 0.25  # of rows, in number, of violation
 _LEAP_UNTIL = 1e-5  # gap: later on leaps disturb more than they gain
-_ROUNDING = 1e-14  # of the budget: what is left below it is none
 
 
 class BoxProgram(NamedTuple):
@@ -492,7 +491,7 @@ def _budget_left(box: BoxProgram, value: Array) -> float:
     if not np.isfinite(box.budget):
         return np.inf
     left = box.budget - float(value.sum())
-    return left if left > _ROUNDING * box.budget else 0.0
+    return left if left > 1e-14 * box.budget else 0.0  # less is rounding
 
 
 def _allowed(box: BoxProgram, beta: Array) -> Array:

@@ -36,8 +36,6 @@ from anynorm.solvers.linear.rounds import Round
 from anynorm.solvers.linear.solve import solve_linear
 
 _NO_SLACK = 1e-9  # of the primal value
-_ROUNDING = 1e-11  # relative: a margin is made smaller by this, so that rounding leaves no slack
-_MOST_GONE = 0.9  # of the columns: with fewer left, copying those pays
 
 
 @dataclass(frozen=True)
@@ -319,7 +317,7 @@ class _RowsWalk:
         dual, loss = self.dual.gain(self.beta) - 0.5 * square, self._loss(scores, bias)
         if loss > 0:
             margin, middle = self.dual.margin(self.beta, scores, bias)
-            margin *= 1.0 - _ROUNDING
+            margin *= 1.0 - 1e-11  # so that rounding leaves no slack
             if 0 < margin < 1:
                 # Scaled up until there is no slack: at no bound, this holds for every larger C.
                 loss_left = self._loss(scores / margin, middle / margin)
@@ -404,7 +402,7 @@ class _RowsWalk:
     def _leave_out(self) -> None:
         """Weights from the coefficients; columns without one are left out once they are many."""
         places = np.flatnonzero(self.coef)
-        if len(places) < _MOST_GONE * len(self.coef):
+        if len(places) < 0.9 * len(self.coef):  # a copy of the others pays
             self.used = self.used[places]
             self.columns = self.rows.take(self.used)
             self.coef, self.pulled = self.coef[places], self.pulled[places]

@@ -26,7 +26,6 @@ from anynorm.solvers.linear.newton_system import NewtonSystem
 from anynorm.solvers.linear.primal_dual import PrimalDual
 
 _TO_BOUNDARY = 0.995  # of the way to the nearest bound
-_STEPS = 120  # at the most; `_STALLED` ends the search where it cannot go on
 _FORCING = 1e-8  # relative residual of the Newton systems: they are solved directly, then refined
 _STALLED = 5  # steps without `_PROGRESS` of the gap that show rounding to be the limit
 _PROGRESS = 0.9  # of the best gap
@@ -47,7 +46,7 @@ def solve_interior(
     """
     at = _Point(features, y, box, precision)
     best, best_gap, since = (at.export(), at.snapped()), np.inf, 0
-    for _ in range(_STEPS):
+    for _ in range(120):  # at the most: `_STALLED` ends it where rounding does
         gap = at.relative_gap()
         if gap < best_gap:
             since = 0 if gap < _PROGRESS * best_gap else since + 1

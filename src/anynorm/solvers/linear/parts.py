@@ -38,7 +38,6 @@ _SAMPLE_TOL = {False: 1e-2, True: 1e-4}  # with kinks as the hinge, smooth
 _MOST = 0.2  # of the rows: what is solved for at once
 _LEAST, _MORE = 0.03, 0.1  # of the rows: the fewest to solve for lie between, by the sample's duals
 _ROOM = 1.5  # rows to solve for, for each that costs or has crossed
-_ROUNDS = 8  # of parts; where they do not end in a certificate, all rows are solved for
 _PART_TOL = 0.5  # of tol, for a part: the rest is for the rows left out
 
 
@@ -83,7 +82,7 @@ class RowSearch:
             return False
         self._look()
         work = self._near(np.empty(0, np.intp))
-        for _ in range(_ROUNDS):
+        for _ in range(8):  # of parts: after these, all rows are solved for
             if work is None or not self.best.budget.goes_on():
                 return False
             self._solve_near(work, _PART_TOL * self.best.tol)

@@ -27,7 +27,6 @@ _TIED, _TIES_PER_COLUMN = (
     20,
     2,
 )  # free rows beyond the unknowns that ties may explain
-_ROUNDS = 25  # changes of the free set; a good guess needs a few, a bad one does not settle
 _ROUNDING = 1e-10  # of a bound, and of a margin: what is as good as there
 
 
@@ -48,7 +47,7 @@ def polish_free_set(
     side[box.upper == box.lower] = -1
     most = features.n if box.shift.any() else _TIED + _TIES_PER_COLUMN * (features.p + 1)
     seen: set[bytes] = set()
-    for _ in range(_ROUNDS):
+    for _ in range(25):  # a good guess needs a few changes, a bad one does not settle
         rows = np.flatnonzero(side == 0)
         # Far more exact margins than unknowns: not this free set, however many rows are tied.
         if rows.size > min(_LARGEST, most):

@@ -30,7 +30,6 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 _NEGATIVE = -1e-8  # squared lengths below this share of a sum's terms are not
-_TRIALS = 20  # of throwing points out; then one at a time, by Wolfe's own step
 _BLOCK = 512  # rows of the factor that are made at a time
 
 
@@ -138,7 +137,7 @@ class Corral:
         Differences from x are computed, not new points, for the digits of the gradient.
         """
         before, g = self.S, self.g.copy()
-        for _ in range(_TRIALS):
+        for _ in range(20):  # of throwing points out; then one at a time, by Wolfe's own step
             stay = target > 0
             if not stay.any():
                 break
