@@ -12,8 +12,8 @@ BLOCK_ENTRIES = 1 << 16  # numbers of a tile of X: half a megabyte stays in a co
 VALUES_AT_ONCE = 1 << 20  # numbers of an intermediate table: 8 MB; more does not make it faster
 
 # Time: what one call may do that Python cannot interrupt, so that Ctrl-C and time limits are heard:
-# meant to be 0.2 s at most.  On two shared cores of 2026: 0.05 s, 0.4 s (a Gram matrix of 50 MB,
-# which no cache holds), 0.04 s and 0.2 s.
+# meant to be 0.2 s at most.  Measured on one core in 2026: 0.03 s, 0.4 s (a Gram matrix of 50 MB,
+# which no cache holds), 0.04 s and 0.1 s.
 ENTRIES_PER_CALL = 20_000_000  # of X, read once by a compiled loop
 PAIRS_PER_CALL = 50_000_000  # of entries of one row, multiplied and added to a Gram matrix
 STEPS_PER_CALL = 100_000_000  # numbers of a dense matrix that a compiled loop adds up in order

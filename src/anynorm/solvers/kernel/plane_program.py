@@ -66,7 +66,7 @@ def solve_between_planes(
     `start` is a point (a, e) strictly within all constraints.
     """
     iterate = _Iterate(Q, y, planes, link, *start)
-    for _ in range(60):  # at the most: each has to be longer than nothing
+    for _ in range(60):  # at the most: steps that are too short end it before
         if iterate.total() <= tol or not iterate.step():
             break
     return iterate.answer()

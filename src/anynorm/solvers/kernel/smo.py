@@ -34,14 +34,14 @@ Index = NDArray[np.intp]
 Matters = Callable[[Array, Array, float], NDArray[np.bool_]]
 ValuesAt = Callable[[Array, Array, float], Values]
 
-_BLOCK = 256  # variables: their square of float32, 256 kB, stays in a core's cache
-_STEPS_PER_VARIABLE = 20  # of a block, whose gradient would be out of date after more
+_BLOCK = 256  # variables: their square, 512 kB, stays in a cache; 768 took 3 times as long
+_STEPS_PER_VARIABLE = 20  # of a block at the most: the next blocks change its solution again
 _INNER = 0.1  # of the violation: how well a block is solved
 _LOOK_EVERY = 5  # blocks between two looks at the gap
 _LEAP_EVERY, _LEAPS = 10, 5  # blocks between two leaps, and how many directions one combines
 _EARLY = 0.7  # of tol: the gap by float32 rows at which the exact one is computed
 _PROGRESS, _PATIENCE = 0.9, 200  # looks at the gap without such progress
-_SINGULAR = 1e-6  # of the largest singular value: below it float32's rounding; 1e-12 disturbed
+_SINGULAR = 1e-6  # of the largest singular value: below it is the rounding of float32 rows
 _NEWTON_FROM, _NEWTON_AGAIN = 0.9, 5  # gap, blocks in between
 _MANY_FREE, _CHANGING = 1000, 0.125  # where so many have come or gone, others will soon
 _FACTOR_SPEED = 210  # k^3 per entry of a row added to the scores, in the same time

@@ -26,13 +26,13 @@ from anynorm.solvers.linear.newton import Iterate, ProximalBox, minimise_smooth
 from anynorm.solvers.linear.polish import polish_free_set
 from anynorm.solvers.linear.primal_dual import PrimalDual
 
-_FIRST_SIGMA = 0.5  # 1 over the smoothing width, in margins: without a start, rows within 2 count
+_FIRST_SIGMA = 0.5  # 1 over the smoothing width, in margins; not critical: 0.2 and 0.75 do as well
 _WARM_SIGMA = 8.0  # the same from a start, which has told most rows apart already
 _GROWTH = 2.0  # of sigma where the gap falls slowly; 4 made more of the Newton steps short
 _FAST = 0.1  # of the last gap: where it falls to this, the present width does
 _STALLED = 4  # outer steps without half the gap before the method gives up: rounding, or ties
 _INNER_SHARE = 0.1  # of the outer gap: what Newton may leave without spoiling the next centre
-_TRY_POLISH_BELOW = 1e-3  # gap: above it the free set is hardly ever the right one
+_TRY_POLISH_BELOW = 1e-3  # gap from which the free set may be the right one
 _TIED = 500  # rows up to which more free duals than unknowns are tried: ties, and costly
 _TRY_TIED_BELOW = 1e-6  # gap for that (absolute loss, 398 x 30: 0.03 s instead of 0.7 s)
 

@@ -26,7 +26,7 @@ from anynorm.solvers.linear.newton_system import NewtonSystem
 from anynorm.solvers.linear.primal_dual import PrimalDual
 
 _TO_BOUNDARY = 0.995  # of the way to the nearest bound
-_FORCING = 1e-8  # relative residual of the Newton systems: they are solved directly, then refined
+_FORCING = 1e-8  # relative residual where conjugate gradients have to solve the Newton systems
 _STALLED = 5  # steps without `_PROGRESS` of the gap that show rounding to be the limit
 _PROGRESS = 0.9  # of the best gap
 

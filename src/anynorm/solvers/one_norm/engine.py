@@ -19,7 +19,7 @@ STRENGTHS = (1.0, 0.1, 10.0)  # of the change to general position, one per attem
 
 _TARGETS = 1e-10  # general position: how far the data are changed, relative to themselves
 _COSTS = 1e-10  # of each cost
-_SLACKS = 1e-12  # of each column's pull
+_SLACKS = 1e-12  # of the largest pull that a column can have
 _WORK, _PIVOTS = 3e7, 10**6  # after so many operations or pivots compiled code comes back
 _FIRST_CAPACITY = 64  # of the basis and the knots, which are doubled when they are full
 _PATIENCE = 50  # pivots per row and column of the basis without any progress

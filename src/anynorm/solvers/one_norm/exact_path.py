@@ -36,7 +36,7 @@ from anynorm.solvers.one_norm.pivots import (
 )
 
 _STRAIGHT = 1e-8  # of the slopes: the path turns where they differ by more
-_SAME_PENALTY = 1e-11  # relative: ties, as the change to general position has separated them
+_SAME_PENALTY = 1e-11  # relative: lambdas that differ by rounding alone
 _STOPPED = {
     MORE: "time_limit",
     END: "end",
