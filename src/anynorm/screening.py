@@ -51,6 +51,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.design.limits import ROUNDING
 from anynorm.losses.bias import optimal_bias_interval
 from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
@@ -62,8 +63,6 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 __all__ = ["Screening", "screen"]
-
-_ROUNDING = 1e-12
 
 
 class Ball(NamedTuple):
@@ -80,7 +79,7 @@ class Ball(NamedTuple):
     def reach(self) -> Array:
         """How far the scores may be from the centre, rounding included."""
         reach = self.radius * self.lengths + self.error
-        return np.asarray(reach + _ROUNDING * (1.0 + np.abs(self.centre)))
+        return np.asarray(reach + ROUNDING * (1.0 + np.abs(self.centre)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,9 +230,9 @@ def safe_ball(
     gain = loss.dual_gain(dual, problem.C, problem.sample_weight)
     curvature = problem.curvature(dual, pulled)
     gap = max(primal - gain + 0.5 * curvature, 0.0)
-    rounding = _ROUNDING * (abs(primal) + abs(gain) + curvature + float(np.abs(dual).sum()))
+    rounding = ROUNDING * (abs(primal) + abs(gain) + curvature + float(np.abs(dual).sum()))
     square = max(gap - 0.25 * max(apart, 0.0), 0.0) + rounding
-    radius = math.sqrt(square) + _ROUNDING * size
+    radius = math.sqrt(square) + ROUNDING * size
     if not math.isfinite(radius):
         radius = math.inf
     return Ball(centre, np.sqrt(np.maximum(squares, 0.0)), radius)
@@ -274,9 +273,7 @@ def screened_rows(problem: Problem, ball: Ball, gap: float) -> Screening:
     zero = values == 0
     none = np.zeros(0 if problem.gram is not None else problem.n_coefs, dtype=bool)
     interval = (low, high)
-    return Screening(
-        zero, ~np.isnan(values) & ~zero, values, none, ball.radius, interval, gap
-    )  # fmt: skip
+    return Screening(zero, ~np.isnan(values) & ~zero, values, none, ball.radius, interval, gap)
 
 
 def _screened_features(
@@ -294,7 +291,7 @@ def _screened_features(
     gain = loss.dual_gain(dual, C, problem.sample_weight)
     difference = pull - dual
     apart = np.divide(difference**2, bend, out=np.zeros(len(y)), where=bend > 0).sum()
-    rounding = _ROUNDING * (abs(primal) + abs(gain) + float(np.abs(dual).sum()))
+    rounding = ROUNDING * (abs(primal) + abs(gain) + float(np.abs(dual).sum()))
     gap = max(primal - gain, 0.0)
     radius = math.sqrt(max(0.5 * gap - 0.125 * float(apart), 0.0) + rounding)
     centre = y * (0.5 * (pull + dual))
@@ -303,19 +300,23 @@ def _screened_features(
     if problem.free_bias and bend.any():
         total = float(bend.sum())
         mean = problem.design.rmatvec(bend) / total
-        off = abs(float(centre.sum())) + _ROUNDING * float(np.abs(centre).sum())
+        off = abs(float(centre.sum())) + ROUNDING * float(np.abs(centre).sum())
         extra = np.abs(mean) * off
         # What cancels here is known no better than to the last digits of the larger one.
         squares = np.maximum(squares - total * mean**2, 0.0) + 4e-16 * len(y) * squares
     pulled = np.abs(problem.design.rmatvec(centre)) + extra
-    most = pulled + (radius + _ROUNDING * math.sqrt(primal)) * np.sqrt(2 * squares)
+    most = pulled + (radius + ROUNDING * math.sqrt(primal)) * np.sqrt(2 * squares)
     u = np.ones(problem.n_coefs) if problem.penalty_weights is None else problem.penalty_weights
     nothing = np.zeros(len(y), dtype=bool)
     return Screening(
-        nothing, nothing, np.full(len(y), math.nan), most < u * (1 - _ROUNDING), radius,
+        nothing,
+        nothing,
+        np.full(len(y), math.nan),
+        most < u * (1 - ROUNDING),
+        radius,
         (-math.inf, math.inf) if problem.free_bias else (0.0, 0.0),
         relative_gap(primal, gain, problem.zero_primal()),
-    )  # fmt: skip
+    )
 
 
 def _nothing(problem: Problem, gap: float) -> Screening:

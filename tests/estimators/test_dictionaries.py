@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import check_estimator, parametrize_with_che
 
 from anynorm import KernelDictionary, LinearSVC, PolynomialDictionary
 from anynorm.datasets import make_skin
-from anynorm.kernels import blocks
+from anynorm.design import limits
 
 RNG = np.random.default_rng(0)
 X = np.round(8 * RNG.normal(size=(30, 4))) / 8 * (RNG.random((30, 4)) < 0.7)
@@ -68,7 +68,7 @@ def test_estimator_checks_with_a_function_as_kernel():
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_are_those_of_scikit_learn(name, form, monkeypatch):
-    monkeypatch.setattr(blocks, "VALUES_AT_ONCE", 50)  # many blocks, even here
+    monkeypatch.setattr(limits, "VALUES_AT_ONCE", 50)  # many blocks, even here
     options, reference = KERNELS[name]
     dictionary = KernelDictionary(n_components=None, **options).fit(FORMS[form](X))
     found = dictionary.transform(FORMS[form](X_NEW))
@@ -140,7 +140,7 @@ def test_memory_is_that_of_the_result(sparse):
     found = dictionary.transform(given)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < found.nbytes + 6 * 8 * blocks.VALUES_AT_ONCE
+    assert peak < found.nbytes + 6 * 8 * limits.VALUES_AT_ONCE
 
 
 # Polynomials

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from anynorm import SVC
-from anynorm.kernels import blocks
+from anynorm.design import limits
 from anynorm.kernels import sums as sums_module
 from tests.estimators.plain import noisy_classes
 
@@ -80,8 +80,8 @@ def test_any_number_of_threads_and_any_blocks_give_the_same_scores(name, monkeyp
     whole = model.decision_function(X_NEW)
     monkeypatch.setattr(sums_module, "_ROWS_PER_TASK", 7)
     monkeypatch.setattr(sums_module, "_CACHED_COLUMNS", 5)
-    monkeypatch.setattr(sums_module, "_CACHED_BYTES", 256)
-    monkeypatch.setattr(blocks, "VALUES_AT_ONCE", 300)
+    monkeypatch.setattr(limits, "CACHED_BYTES", 256)
+    monkeypatch.setattr(limits, "VALUES_AT_ONCE", 300)
     one = model.decision_function(X_NEW)
     np.testing.assert_allclose(one, whole, rtol=1e-12, atol=1e-12)
     for n_jobs in (2, 3, -1):

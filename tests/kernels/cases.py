@@ -4,7 +4,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
-from anynorm.kernels import blocks, gram, sums
+from anynorm.design import limits
+from anynorm.kernels import gram, sums
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(13, 4)) * (RNG.random((13, 4)) < 0.7)
@@ -32,8 +33,8 @@ FORMS = {
 
 
 def many_blocks_even_here(monkeypatch):
-    monkeypatch.setattr(blocks, "VALUES_AT_ONCE", 20)
+    monkeypatch.setattr(limits, "VALUES_AT_ONCE", 20)
     monkeypatch.setattr(gram, "_COLUMNS", 4)
-    monkeypatch.setattr(sums, "_CACHED_BYTES", 100)
+    monkeypatch.setattr(limits, "CACHED_BYTES", 100)
     monkeypatch.setattr(sums, "_CACHED_COLUMNS", 3)
     monkeypatch.setattr(sums, "_ROWS_PER_TASK", 4)

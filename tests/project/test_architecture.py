@@ -2,6 +2,7 @@
 
 import ast
 import pathlib
+import re
 from collections import Counter, defaultdict
 
 import pytest
@@ -12,9 +13,9 @@ SOURCE = pathlib.Path(anynorm.__file__).parent
 
 # From the ground up: a module imports from its own line and from those above it in this list.
 LAYERS = (
+    ("design",),
     ("norms",),
     ("losses",),
-    ("design",),
     ("kernels",),
     ("problem",),
     ("screening",),
@@ -140,3 +141,41 @@ def test_no_solver_asks_for_the_name_of_a_loss_or_the_class_of_a_norm():
             if isinstance(node, ast.Compare):
                 text = ast.unparse(node)
                 assert "loss.name" not in text, module
+
+
+def is_number(node):
+    """Whether an expression is made of numbers, and of constants, alone."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
+    if isinstance(node, ast.Name):
+        return node.id.isupper()
+    if isinstance(node, ast.UnaryOp):
+        return is_number(node.operand)
+    if isinstance(node, ast.BinOp):
+        return is_number(node.left) and is_number(node.right)
+    return isinstance(node, ast.Tuple) and bool(node.elts) and all(map(is_number, node.elts))
+
+
+def constants_without_a_word(source):
+    """The module-level numbers with no comment on or above their line and no text below."""
+    lines, body = source.splitlines(), ast.parse(source).body
+    for node, after in zip(body, [*body[1:], None], strict=True):
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)) or not is_number(node.value):
+            continue
+        comment = re.search(r"# (?!fmt:|noqa|type:)\S", lines[node.end_lineno - 1])
+        above = lines[node.lineno - 2].startswith("# ") if node.lineno > 1 else False
+        below = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+        if not (comment or above or below):
+            yield lines[node.lineno - 1]
+
+
+@pytest.mark.parametrize("file", FILES, ids=module_of)
+def test_every_number_has_its_word(file):
+    assert list(constants_without_a_word(file.read_text())) == []
+
+
+def test_numbers_without_a_word_are_found():
+    bare = ["A = 3", "_B, C = 1e-3, -2", "D = 4 * A  # fmt: skip"]
+    said = ["E = 5  # rows", "# of a block", "F = 1 << 4", "G = 1.0", '"""Of the scores."""']
+    other = ["names = (1, x)", "H = True", "I = (1, 'two')"]
+    assert list(constants_without_a_word("\n".join([*bare, *said, *other]))) == bare

@@ -34,7 +34,7 @@ _VARIABLES = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS",
     "NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT", "ANYNORM_DISABLE_CACHE", "ANYNORM_DATA",
 )  # fmt: skip
-_TOL = 1e-6
+_TOL = 1e-6  # gap asked for, and reached
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from anynorm.design.interface import Matrix
+from anynorm.design.limits import BLOCK_ENTRIES
 
 Array = NDArray[np.float64]
-
-_BLOCK_ENTRIES = 1 << 16  # looked at together: they stay in the processor's cache
 
 
 def finite_matrix(A: Any, name: str) -> Matrix:
@@ -61,8 +60,8 @@ def canonical(X: Matrix, name: str) -> Matrix:
 def flat_blocks(X: Matrix) -> Iterator[np.ndarray]:
     """The stored entries of X, in parts."""
     flat = X.data if sp.issparse(X) else X.ravel(order="K")
-    for start in range(0, len(flat), _BLOCK_ENTRIES):
-        yield flat[start : start + _BLOCK_ENTRIES]
+    for start in range(0, len(flat), BLOCK_ENTRIES):
+        yield flat[start : start + BLOCK_ENTRIES]
 
 
 def finite_vector(values: Any, name: str, length: int, each: str) -> Array:

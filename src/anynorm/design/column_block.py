@@ -9,8 +9,7 @@ import scipy.sparse as sp
 
 from anynorm.design.column_loops import add_columns, columns_dot, columns_squares
 from anynorm.design.interface import Array, Places
-
-_ENTRIES_PER_CALL = 2e7  # a call of a loop stays well under 0.2 s, so that Ctrl-C is heard
+from anynorm.design.limits import ENTRIES_PER_CALL
 
 
 class ColumnBlock:
@@ -62,6 +61,6 @@ class ColumnBlock:
     def pieces(self, columns: Places) -> Iterator[slice]:
         """Slices of `columns` that one call of a loop goes through in a moment."""
         stored = max(1.0, self.arrays[0][-1] / max(1, self.p)) * columns.size
-        step = max(1, int(columns.size * _ENTRIES_PER_CALL / max(stored, 1.0)))
+        step = max(1, int(columns.size * ENTRIES_PER_CALL / max(stored, 1.0)))
         for start in range(0, columns.size, step):
             yield slice(start, start + step)

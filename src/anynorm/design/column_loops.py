@@ -94,9 +94,7 @@ def clipped_dot(indices, values, start, stop, r, floor):
 
 
 @loop
-def descend_columns(
-    indptr, indices, values, order, penalty, curvature, unit, floor, coef, r, keep
-):  # fmt: skip
+def descend_columns(indptr, indices, values, order, penalty, curvature, unit, floor, coef, r, keep):
     """Coordinate steps on 1/2 ||max(r, floor)||^2 + sum penalty |coef|, r = start - A coef.
 
     `keep` says which coordinates are not at rest at zero.  Returns the largest violation of the

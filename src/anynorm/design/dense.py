@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from anynorm.design.interface import BLOCK_ENTRIES, PRODUCTS, Array, Design, Places, Tile
+from anynorm.design.interface import Array, Design, Places, Tile
+from anynorm.design.limits import BLOCK_ENTRIES, PRODUCTS_PER_CALL
 
 # Copying one of so many rows, or columns, is faster than a product with all of them.
 _FEW_ROWS = 16
@@ -130,7 +131,7 @@ class DenseDesign(Design):
         other = self._some_columns(right)
         if weights is not None:
             other = weights[:, None] * other
-        step = max(16, PRODUCTS // max(other.size, 1))
+        step = max(16, PRODUCTS_PER_CALL // max(other.size, 1))
         if left is right and weights is None:
             return _square(other, step)
         if step >= left.size:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import scipy.linalg.blas
 
+from anynorm.design.limits import BLOCK_ENTRIES, PRODUCTS_PER_CALL
+
 if TYPE_CHECKING:
     from anynorm.design.column_block import ColumnBlock
     from anynorm.design.views import CentredDesign, ConstantColumn
@@ -23,8 +25,6 @@ Array: TypeAlias = np.ndarray
 Places: TypeAlias = np.ndarray
 """Which rows or columns: integers, as `np.flatnonzero` gives them."""
 
-BLOCK_ENTRIES = 1 << 16  # numbers of a tile or block: half a megabyte stays in the second cache
-PRODUCTS = 1 << 31  # multiplications that take no more than a moment, so that Ctrl-C is heard
 
 _BAD_SCALE = 1e4  # columns are large from this multiple of the usual length on
 _CANCELLED = 1e-3  # of a diagonal entry: what centring may leave before it is done row by row
@@ -275,7 +275,7 @@ class Design(ABC):
         if left is not None:
             return self._pair_gram(left, right, weights)
         out = np.empty((self.p, right.size))
-        step = max(16, PRODUCTS // max(1, self.n * self.p))
+        step = max(16, PRODUCTS_PER_CALL // max(1, self.n * self.p))
         for start in range(0, right.size, step):
             block = self.dense_columns(right[start : start + step])
             if weights is not None:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from anynorm.design.interface import BLOCK_ENTRIES, Array, Design, Matrix, Places, Tile
+from anynorm.design.interface import Array, Design, Matrix, Places, Tile
+from anynorm.design.limits import BLOCK_ENTRIES, PAIRS_PER_CALL
 
 if TYPE_CHECKING:
     from anynorm.design.column_block import ColumnBlock
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 Arrays = tuple[Array, Array, Array]
 
 _SPARSE_PACE = 20.0  # a scattered multiplication against one inside BLAS
-_GRAM_PER_CALL = 5e7  # a call of a loop stays below 0.2 s, so that Ctrl-C is heard
 
 
 class SparseStorage:
@@ -242,7 +242,7 @@ class SparseDesign(Design):
         if _SPARSE_PACE * pairs >= float(rows.size) * self.p**2:
             return self._gram_by_blocks(rows, weights, None)
         out = np.zeros((self.p, self.p))
-        calls = 1 + int(pairs / _GRAM_PER_CALL)
+        calls = 1 + int(pairs / PAIRS_PER_CALL)
         for part in np.array_split(np.arange(rows.size), calls):
             self._loops.add_weighted_gram(*self.row_arrays, rows[part], weights[part], out)
         out += np.tril(out, -1).T

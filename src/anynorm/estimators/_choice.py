@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from anynorm.design.limits import ROUNDING
 from anynorm.estimators._cross_validation import score_columns, standard_error
-
-_SAME = 1e-12
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class ScoreCurve:
     def joined(self) -> ScoreCurve:
         """The curve with neighbours joined where every fold has the same score and features."""
         both = np.hstack([self.scores, self.features])
-        new = np.append(True, np.any(np.abs(np.diff(both, axis=0)) > _SAME, axis=1))
+        new = np.append(True, np.any(np.abs(np.diff(both, axis=0)) > ROUNDING, axis=1))
         last = np.append(new[1:], True)
         return ScoreCurve(self.low[new], self.high[last], self.scores[new], self.features[new])
 
@@ -46,7 +45,7 @@ class ScoreCurve:
         leftmost stretch that is as good.
         """
         mean, used = self.scores.mean(axis=1), self.features.mean(axis=1)
-        same = _SAME * max(1.0, float(np.abs(mean).max()))
+        same = ROUNDING * max(1.0, float(np.abs(mean).max()))
         top = int(mean.argmax())
         if rule == "best":
             good = mean >= mean[top] - same

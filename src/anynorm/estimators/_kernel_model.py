@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix
+from anynorm.design.limits import MEGABYTE
 from anynorm.estimators._fitting import Report, run_all, store, warm_starts
 from anynorm.estimators._linear_model import labels_of
 from anynorm.estimators._messages import classes_printer
@@ -139,7 +140,6 @@ def kernel_problems(estimator: Any, data: Labelled, gram: Gram, loss: Loss) -> l
 def kernel_rows(estimator: Any, gram: Any, n_problems: int) -> KernelRows:
     """The rows of a kernel matrix, within the estimator's cache_size, for all its problems."""
     from anynorm.solvers.kernel import KernelRows  # Numba: for those who fit, not predict
-    from anynorm.solvers.kernel.solve import MEGABYTE
 
     size = int(float(estimator.cache_size) * MEGABYTE)
     return KernelRows(gram, size, holders=min(n_problems, effective_n_jobs(estimator.n_jobs)))

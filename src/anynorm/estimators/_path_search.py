@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from anynorm.design import Matrix
-from anynorm.estimators._blocks import blocks
+from anynorm.design.blocks import row_ranges
 from anynorm.estimators._choice import ScoreCurve
 from anynorm.estimators._cross_validation import Folds
 from anynorm.estimators._fitting import Report, of_any, run_all, store_linear
@@ -196,7 +196,7 @@ class SearchedPaths:
         X, y, weights = search.folds.test(fold), search.y[test], search.weights_of(test)
         given = {} if weights is None else {"sample_weight": weights}
         found = np.empty(len(joints))
-        for block in blocks(len(joints), X.shape[0] * len(paths)):
+        for block in row_ranges(len(joints), X.shape[0] * len(paths)):
             part = joints[block]
             scores = np.stack([path.knots.scores(X, part) for path in paths], axis=2)
             for k, s in enumerate(part):
@@ -209,7 +209,7 @@ class SearchedPaths:
         counts = np.empty((len(s), len(self.folds)))
         for column, fold in enumerate(self.folds):
             widest = max(int(path.n_nonzero.max()) for path in fold.paths) * len(fold.paths)
-            for block in blocks(len(s), widest):
+            for block in row_ranges(len(s), widest):
                 counts[block, column] = np.diff(used_features(fold.paths, s[block]).indptr)
         return counts
 

@@ -21,11 +21,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from anynorm.design import Matrix
+from anynorm.design.blocks import row_ranges
 from anynorm.estimators._state import keep
 from anynorm.estimators.checks.matrices import known_matrix, training_matrix
 from anynorm.estimators.checks.parameters import check_parameters
 from anynorm.kernels import KERNELS, is_kernel, kernel_of, takes_matrix
-from anynorm.kernels.blocks import row_ranges
 from anynorm.kernels.gram import make_gram
 
 _NAMES = ", ".join(repr(name) for name in KERNELS if not takes_matrix(name))

@@ -22,7 +22,7 @@ from anynorm.estimators.checks.labels import one_column
 from anynorm.estimators.checks.matrices import known_matrix, training_matrix
 from anynorm.estimators.checks.parameters import check_parameters
 
-_PRUNED_SHARE = 1e-4
+_PRUNED_SHARE = 1e-4  # of all coefficients' reach: what those left out may have together
 
 
 class BlackBoxRound(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from anynorm.design.limits import VERIFIED
 from anynorm.estimators._fitting import Report, deadline
 from anynorm.estimators._messages import progress_printer, warn
 from anynorm.estimators.checks.labels import Labelled, labelled_rows, usable_penalties
@@ -16,8 +17,6 @@ from anynorm.estimators.paths.lasso_path import LassoPath
 from anynorm.estimators.paths.solution_path import PathInterrupted, SolutionPath
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
-
-VERIFIED = 1e-9  # the relative gap at a joint that rounding alone explains
 
 
 def sparse_svm_path(

@@ -19,12 +19,12 @@ from numba.extending import intrinsic
 
 from anynorm.design.compiled import ordered_loop
 
-_PER_OCTAVE = 1.4426950408889634
-_OCTAVE_HIGH, _OCTAVE_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
-_LOWEST, _SHIFTER = -708.0, 6755399441055744.0
-_T2, _T3, _T4, _T5, _T6 = 1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720
-_T7, _T8, _T9 = _T6 / 7, _T6 / 56, _T6 / 504
-_T10, _T11, _T12 = _T9 / 10, _T9 / 110, _T9 / 1320
+_PER_OCTAVE = 1.4426950408889634  # 1 / log 2
+_OCTAVE_HIGH, _OCTAVE_LOW = 0.693147180369123816490, 1.90821492927058770002e-10  # k * high is exact
+_LOWEST, _SHIFTER = -708.0, 6755399441055744.0  # of x, and 1.5 * 2^52
+_T2, _T3, _T4, _T5, _T6 = 1 / 2, 1 / 6, 1 / 24, 1 / 120, 1 / 720  # 1 / k!
+_T7, _T8, _T9 = _T6 / 7, _T6 / 56, _T6 / 504  # 1 / k!
+_T10, _T11, _T12 = _T9 / 10, _T9 / 110, _T9 / 1320  # 1 / k!
 
 _PER_OCTAVE_32 = np.float32(_PER_OCTAVE)
 _OCTAVE_HIGH_32, _OCTAVE_LOW_32 = np.float32(0.693359375), np.float32(-2.12194440e-4)

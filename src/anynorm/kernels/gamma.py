@@ -9,12 +9,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from anynorm.design import design_of
-from anynorm.kernels.blocks import ranges
+from anynorm.design.blocks import ranges
+from anynorm.design.limits import CACHED_BYTES
 
 Array = NDArray[np.float64]
 
 _SUMMED_BY_NUMPY = 1 << 21  # entries of X that one temporary copy of them may have
-_CACHED_ENTRIES = 1 << 15  # of X, 256 kB, that stay in the cache between mean and square
 
 
 def resolve_gamma(gamma: str | float, X: Any, weights: Array | None = None) -> float:
@@ -47,7 +47,7 @@ def _variance(X: Any, weights: Array | None) -> float:
     size = float(w.sum()) * X.shape[1]
     mean = float(design_of(X).rmatvec(w).sum()) / size
     if not sp.issparse(X):
-        step = max(1, _CACHED_ENTRIES // X.shape[1])  # rows that stay in the cache
+        step = max(1, CACHED_BYTES // 8 // X.shape[1])  # rows that stay in the cache
         parts = ((X[rows] - mean, w[rows]) for rows in ranges(X.shape[0], step))
         return float(sum(u @ np.einsum("ij,ij->i", d, d) for d, u in parts)) / size
     rows = X.tocsr()

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from anynorm.design import design_of
+from anynorm.design.blocks import ranges, row_ranges
 from anynorm.kernels import (
     RBF,
     FunctionKernel,
@@ -25,7 +26,6 @@ from anynorm.kernels import (
     ProductKernel,
     kernel_of,
 )
-from anynorm.kernels.blocks import ranges, row_ranges
 from anynorm.kernels.definite import FEW_ROWS, is_semidefinite, seems_semidefinite
 from anynorm.kernels.kernel import finite
 from anynorm.kernels.sums import WORTH_COMPILED, DenseSums, KernelSums
@@ -36,8 +36,8 @@ _COLUMNS = 2048  # that are taken out of X, and widened, at once
 _WORTH_HALVING = 512  # columns from which pairs of them are evaluated once only,
 _HALVED_ENTRIES = 1 << 22  # if no more than this of X, 32 MB, is taken at once
 _SYMMETRY = {np.dtype(np.float32): 1e-5}  # of the largest entry: what rounding may have made
-_WIDE_SYMMETRY = 1e-8
-_PROBED_ROWS = 32
+_WIDE_SYMMETRY = 1e-8  # the same for the other types, float64 first
+_PROBED_ROWS = 32  # of X, by which a function is seen not to be symmetric
 
 
 class Gram:

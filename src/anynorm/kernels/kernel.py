@@ -19,13 +19,12 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from anynorm.design import design_of
+from anynorm.design.limits import FLOAT32_ROUNDING
 from anynorm.kernels.gamma import resolve_gamma
 from anynorm.norms.parameterised import Parameterised
 
 Array = NDArray[np.float64]
 Block = NDArray[Any]
-
-ROUNDING = 6e-8  # of float32
 
 
 class Kernel(Parameterised):
@@ -212,7 +211,7 @@ class DistanceKernel(ProductKernel):
     def float32_error(self, X: Any) -> float:
         """Return what the rounding of distances makes of the values, at most."""
         reach = float(design_of(X).row_norms_squared().max(initial=0.0))
-        return 4.0 * self.steepness * reach * product_rounding(X) + 4.0 * ROUNDING
+        return 4.0 * self.steepness * reach * product_rounding(X) + 4.0 * FLOAT32_ROUNDING
 
     def float32_terms(self, points: Any) -> tuple[float, Array | None]:
         """Return what makes the terms ``-||x - z||^2``."""
@@ -247,7 +246,7 @@ def squared_lengths(X: Any) -> Array:
 
 def product_rounding(X: Any) -> float:
     """Return the relative rounding error of float32 products of rows."""
-    return ROUNDING * (4.0 + np.sqrt(X.shape[1]))
+    return FLOAT32_ROUNDING * (4.0 + np.sqrt(X.shape[1]))
 
 
 def within(value: float, dtype: np.dtype[Any]) -> float:

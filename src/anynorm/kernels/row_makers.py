@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from anynorm.design.limits import FLOAT32_ROUNDING
 from anynorm.kernels.gram import Gram
-from anynorm.kernels.kernel import ROUNDING
 
 Index = NDArray[np.intp]
 Rows = NDArray[np.float32]
@@ -55,7 +55,7 @@ class RowMaker:
         size = float(np.abs(gram.diagonal()).max(initial=0.0))
         fits = not exact and (size == 0 or _SMALLEST <= size <= 1 / _SMALLEST)
         self.dtype: Any = np.float32 if fits else np.float64
-        self.error, self.own_bytes = (ROUNDING * size if fits else 0.0), 0
+        self.error, self.own_bytes = (FLOAT32_ROUNDING * size if fits else 0.0), 0
         self._products: Callable[[Index, Any, Index], None] | None = None
         if fits and (relative := gram.float32_error()) <= ACCURATE:
             self.error = relative * size

@@ -17,14 +17,13 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import DTypeLike, NDArray
 from threadpoolctl import threadpool_limits
 
-from anynorm.kernels import blocks
-from anynorm.kernels.blocks import ranges
+from anynorm.design import limits
+from anynorm.design.blocks import ranges
 from anynorm.kernels.kernel import Kernel, ProductKernel, squared_lengths
 
 Array = NDArray[np.float64]
 Block = NDArray[Any]
 
-_CACHED_BYTES = 1 << 18  # of kernel values between their product and their sum: half a core's cache
 _CACHED_COLUMNS = 256  # fixed rows that such a block is made with
 _ROWS_PER_TASK = 1024  # of a thread, and so the same blocks for any number of threads
 WORTH_COMPILED = 1 << 24  # kernel values from which Numba's own start is paid back
@@ -85,7 +84,7 @@ class KernelSums:
 
     def _step(self) -> int:
         """The number of rows of a block."""
-        return max(1, blocks.VALUES_AT_ONCE // self.width)
+        return max(1, limits.VALUES_AT_ONCE // self.width)
 
     def _add(self, X: Any, weights: Block, out: Array) -> None:
         for rows in ranges(X.shape[0], self._step()):
@@ -147,7 +146,9 @@ class DenseSums(KernelSums):
         return np.asarray(X, dtype=self.dtype)
 
     def _step(self) -> int:
-        return max(1, _CACHED_BYTES // self.dtype.itemsize // min(self.width, _CACHED_COLUMNS))
+        return max(
+            1, limits.CACHED_BYTES // self.dtype.itemsize // min(self.width, _CACHED_COLUMNS)
+        )
 
     def _adder(self, n_values: int) -> Callable[[Any, Block, Array], None]:
         return partial(self._add_dense, finish=self._finisher(n_values))

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, xlog1py, xlogy
 
+from anynorm.design.limits import ROUNDING
 from anynorm.losses.curves import Curve, CurveModel
-from anynorm.losses.loss import ROUNDING, Interval, Loss
+from anynorm.losses.loss import Interval, Loss
 from anynorm.norms.dual_sets import CurvedBox
 
 Array = NDArray[np.float64]

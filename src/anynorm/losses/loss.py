@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
+from anynorm.design.limits import ROUNDING
 from anynorm.losses.bias import balanced_bias
 from anynorm.losses.curves import Curve
 from anynorm.norms import Norm, SquaredL2
@@ -23,7 +24,6 @@ Array = NDArray[np.float64]
 Interval = tuple[float, float]
 Constraints = Literal["inequality", "equality"]
 
-ROUNDING = 1e-12  # relative: what a bound may be exceeded by
 _NO_BOUND = 1e6  # times 1/max(a): where a best scale is looked for, if nothing bounds it
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from anynorm.design.limits import ROUNDING
 from anynorm.losses.curves import Curve, CurveModel
-from anynorm.losses.loss import ROUNDING, Constraints, Interval, Loss, finite
+from anynorm.losses.loss import Constraints, Interval, Loss, finite
 from anynorm.norms import Norm, SquaredL2, get_norm
 from anynorm.norms.best_bias import extremes
 from anynorm.norms.dual_sets import DualSet

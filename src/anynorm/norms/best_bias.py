@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from anynorm.design.limits import ROUNDING
+
 if TYPE_CHECKING:
     from anynorm.norms.norm import Norm
 
 Array = NDArray[np.float64]
 Interval = tuple[float, float]
-
-_ROUNDING = 1e-12  # of a sum of weights or of a slope: what counts as zero
 
 
 def extremes(t: Array, y: Array, one_sided: bool) -> Interval:
@@ -112,7 +112,7 @@ def _order_statistic(t: Array, w: Array, target: float) -> Interval:
     """All b with weight at most `target` below and at least `target` up to b."""
     order = np.argsort(t, kind="stable")
     below = np.cumsum(w[order])
-    slackness = _ROUNDING * below[-1]
+    slackness = ROUNDING * below[-1]
     last = len(t) - 1
     first = min(int(np.searchsorted(below, target - slackness)), last)
     beyond = min(int(np.searchsorted(below, target + slackness, side="right")), last)
@@ -164,7 +164,7 @@ def _minimisers(cost: Cost, low: float, high: float) -> Interval:
         if b not in slopes:
             a = cost.subgradient(b)
             assert a is not None
-            slopes[b] = -float(a @ cost.y), _ROUNDING * float(np.abs(a).sum())
+            slopes[b] = -float(a @ cost.y), ROUNDING * float(np.abs(a).sum())
         slope, rounding = slopes[b]
         return slope + sign * rounding
 

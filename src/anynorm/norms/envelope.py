@@ -25,8 +25,8 @@ from anynorm.norms.norm import Norm
 
 Array = NDArray[np.float64]
 
-_ROUNDS = 300
-_ACCURACY = 1e-9
+_ROUNDS = 300  # of points or planes at the most; the best so far stands then
+_ACCURACY = 1e-9  # relative: where the bounds from above and below meet
 
 
 def smallest_above(norm: Norm, r: Array) -> Array:

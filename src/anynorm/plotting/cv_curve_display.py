@@ -132,18 +132,28 @@ class CVCurveDisplay:
         self.lines_ = ax.plot(s, mean, **style)
         colour = self.lines_[0].get_color()
         self.band_ = ax.fill_between(
-            s, mean - error, mean + error, color=colour, alpha=0.2, linewidth=0,
+            s,
+            mean - error,
+            mean + error,
+            color=colour,
+            alpha=0.2,
+            linewidth=0,
             label="one standard error",
-        )  # fmt: skip
+        )
         counts = np.repeat(self.n_features, 2)
         right, features = draw_features(ax, s, counts, "mean number of features", linestyle=":")
         self.lines_ += features
         handles = [self.lines_[0], self.band_, self.lines_[1]]
         if self.chosen is not None:
             self.lines_.append(
-                ax.axvline(self.chosen, color="black", linestyle="--", linewidth=1.0,
-                           label=f"chosen s = {self.chosen:.3g}")
-            )  # fmt: skip
+                ax.axvline(
+                    self.chosen,
+                    color="black",
+                    linestyle="--",
+                    linewidth=1.0,
+                    label=f"chosen s = {self.chosen:.3g}",
+                )
+            )
             handles.append(self.lines_[-1])
         ax.set_xlabel("s, the 1-norm of the coefficients")
         ax.set_ylabel(f"cross-validated {self.score_name}")

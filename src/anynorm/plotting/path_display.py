@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from anynorm.estimators.paths.solution_path import SolutionPath
 from anynorm.plotting._axes import axes_or_new
 
-_LINE_HEIGHT = 1.25
+_LINE_HEIGHT = 1.25  # of the size of the letters: lines of text stay apart
 
 
 class PathDisplay:
@@ -188,9 +188,16 @@ class PathDisplay:
             self.lines_ += ax.plot(self.s, self._drawn(j), **(style | line))
         ax.axhline(0.0, color="0.4", linewidth=0.6, zorder=0)
         (self.joints_,) = ax.plot(
-            self.s, np.zeros(len(self.s)), "|", color="black", markersize=7, alpha=0.6,
-            transform=ax.get_xaxis_transform(), clip_on=False, label="joints",
-        )  # fmt: skip
+            self.s,
+            np.zeros(len(self.s)),
+            "|",
+            color="black",
+            markersize=7,
+            alpha=0.6,
+            transform=ax.get_xaxis_transform(),
+            clip_on=False,
+            label="joints",
+        )
         self.chosen_ = None
         if self.chosen is not None:
             self.chosen_ = ax.axvline(self.chosen, color="black", linestyle="--", linewidth=1.0)
@@ -231,13 +238,18 @@ class PathDisplay:
         places = spread((ends - low) / (high - low), room)
         return [
             self.ax_.annotate(
-                self._name(j), xy=(self.s[-1], end), xytext=(1.03, place),
-                textcoords=self.ax_.transAxes, va="center", fontsize=size,
-                color=line.get_color(), annotation_clip=False,
+                self._name(j),
+                xy=(self.s[-1], end),
+                xytext=(1.03, place),
+                textcoords=self.ax_.transAxes,
+                va="center",
+                fontsize=size,
+                color=line.get_color(),
+                annotation_clip=False,
                 arrowprops={"arrowstyle": "-", "color": line.get_color(), "linewidth": 0.6},
             )
             for j, end, place, line in zip(features, ends, places, self.lines_, strict=True)
-        ]  # fmt: skip
+        ]
 
 
 def spread(places: np.ndarray, room: float) -> np.ndarray:

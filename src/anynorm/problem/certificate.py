@@ -16,10 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
+from anynorm.design.limits import FLOOR, ROUNDING
 from anynorm.problem.solution import Status, worst
-
-_FLOOR = 1e-10  # of the problem's scale: smaller optima count as 0
-_BELOW_ZERO = 1e-12  # of the primal value: a dual value above it by so little is rounding
 
 
 class Values(NamedTuple):
@@ -140,14 +138,14 @@ def relative_gap(primal: float, dual: float, zero_primal: float) -> float:
     if math.isinf(primal) or math.isinf(dual):
         return math.inf
     difference = primal - dual
-    if -_BELOW_ZERO * abs(primal) <= difference <= 0:
+    if -ROUNDING * abs(primal) <= difference <= 0:
         return 0.0
-    return difference / max(abs(primal), abs(dual), _FLOOR * zero_primal)
+    return difference / max(abs(primal), abs(dual), FLOOR * zero_primal)
 
 
 def dual_within(primal: float, gap: float, zero_primal: float) -> float:
     """Return the dual value at a relative gap below a primal value: `relative_gap` turned round."""
-    return primal - gap * max(abs(primal), _FLOOR * zero_primal)
+    return primal - gap * max(abs(primal), FLOOR * zero_primal)
 
 
 def certify(

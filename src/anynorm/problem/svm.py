@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anynorm.design import Design, design_of
+from anynorm.design.limits import ROUNDING
 from anynorm.losses import Loss
 from anynorm.losses.bias import optimal_bias
 from anynorm.norms.dual_sets import DualSet
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_ROUNDING = 1e-12  # relative: what a constraint may be exceeded by
 _INDEFINITE = 1e-9  # of the largest a'Qa that the diagonal allows: less is rounding
 
 
@@ -287,17 +287,17 @@ class Problem:
             u = self.penalty_weights
             never = np.flatnonzero(u == 0)
             broken = np.zeros(len(u))
-            broken[never[size[never] > _ROUNDING * self.design.rmatvec_sizes(a, never)]] = math.inf
+            broken[never[size[never] > ROUNDING * self.design.rmatvec_sizes(a, never)]] = math.inf
             size = np.divide(size, u, out=broken, where=u > 0)
         return max(float(size.max(initial=0.0)), abs(self.bias_feature * float(self.y @ a)))
 
     def dual_objective(self, a: Array) -> float:
         """Return the dual objective D at a, minus infinity where a is not allowed."""
         a = np.asarray(a, dtype=np.float64)
-        if self.free_bias and abs(float(self.y @ a)) > _ROUNDING * float(np.abs(a).sum()):
+        if self.free_bias and abs(float(self.y @ a)) > ROUNDING * float(np.abs(a).sum()):
             return -math.inf
         pulled = self.pull_back(a)
-        if self.pressure(a, pulled) > 1 + _ROUNDING:
+        if self.pressure(a, pulled) > 1 + ROUNDING:
             return -math.inf
         gain = self.loss.dual_gain(a, self.C, self.sample_weight)
         return gain - 0.5 * self.curvature(a, pulled)

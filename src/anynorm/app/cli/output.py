@@ -16,9 +16,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-OK, BAD_INPUT, NOT_CONVERGED, INTERRUPTED = 0, 2, 3, 130
+OK, BAD_INPUT, NOT_CONVERGED, INTERRUPTED = 0, 2, 3, 130  # exit codes; 130 as shells do at Ctrl-C
 
-_WIDEST = 100_000
+_WIDEST = 100_000  # characters: wider than any table, so that its own width is measured
 _LONG = 30.0  # seconds
 
 Show = Callable[[float, str, float | None], None]

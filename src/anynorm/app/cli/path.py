@@ -52,13 +52,24 @@ def path(
 
         FitOptions(scale=scale, max_features=max_features, time_limit=time_limit)
         table = read_table(
-            data, target=target, id=id, positive=positive, drop=tuple(drop or ()),
-            text=tuple(text or ()), transpose=transpose, labels=labels, format=format,
-        )  # fmt: skip
+            data,
+            target=target,
+            id=id,
+            positive=positive,
+            drop=tuple(drop or ()),
+            text=tuple(text or ()),
+            transpose=transpose,
+            labels=labels,
+            format=format,
+        )
         found = follow(
-            table, scale=scale, max_features=max_features, max_joints=max_joints, s_max=s_max,
+            table,
+            scale=scale,
+            max_features=max_features,
+            max_joints=max_joints,
+            s_max=s_max,
             time_limit=time_limit,
-        )  # fmt: skip
+        )
         _show(found.joints(), found.path, file, quiet=quiet, as_json=as_json)
         if not found.converged:
             output.err().print(
@@ -84,10 +95,16 @@ def _show(
         output.print_json(values)
     elif file is None and not quiet:
         rows = (
-            [str(row.joint), *(f"{x:.6g}" for x in (row.s, row.C, row.loss)), str(row.features),
-             f"{row.gap:.1e}", f"{row.enters}", f"{row.leaves}"]
+            [
+                str(row.joint),
+                *(f"{x:.6g}" for x in (row.s, row.C, row.loss)),
+                str(row.features),
+                f"{row.gap:.1e}",
+                f"{row.enters}",
+                f"{row.leaves}",
+            ]
             for row in joints.itertuples()
-        )  # fmt: skip
+        )
         header = ["joint", "s", "C", "loss", "features", "gap", "enters", "leaves"]
         output.print_table(header, rows, texts=("enters", "leaves"))
     if not quiet and not as_json:

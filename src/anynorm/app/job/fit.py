@@ -287,12 +287,13 @@ class _Asked:
         y = codes_of(test.target[rows], classes)
         if not len(rows) or (y < 0).any():
             strange = sorted({str(label) for label in test.target[rows][y < 0]})
-            raise TableError(
-                "no row has a label." if not len(rows) else
-                f"the label {strange[0]!r} does not occur in {table.source}, so no model of it can "
-                "be judged by these rows.",
-                source=test.source, column=table.target_name,
-            )  # fmt: skip
+            message = "no row has a label."
+            if strange:
+                message = (
+                    f"the label {strange[0]!r} does not occur in {table.source}, so no model of it "
+                    "can be judged by these rows."
+                )
+            raise TableError(message, source=test.source, column=table.target_name)
         frame = test.features.iloc[rows]
         notes = [f"Test rows: {note}" for note in preparation.news_in(frame)]
         if len(rows) < len(known):

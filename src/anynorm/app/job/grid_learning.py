@@ -13,6 +13,7 @@ from anynorm.app.job.learning import Learned, Task, pipeline_of
 from anynorm.app.job.measures import all_classes, predicted, score
 from anynorm.app.job.schedule import Schedule
 from anynorm.design import Matrix
+from anynorm.design.limits import ROUNDING
 from anynorm.estimators._cross_validation import standard_error
 from anynorm.estimators._fitting import Report, deadline, run_all
 from anynorm.estimators.budget_svc import BudgetSVC
@@ -25,12 +26,11 @@ from anynorm.problem.solution import Status
 
 Candidate = dict[str, float]
 
-_LINEAR_CS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
-_KERNEL_CS = (0.1, 1.0, 10.0, 100.0)
+_LINEAR_CS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)  # each ten times the last, around the default 1
+_KERNEL_CS = (0.1, 1.0, 10.0, 100.0)  # fewer, as they are tried with every width or budget
 _WIDTHS = (0.25, 1.0, 4.0)  # gamma, in units of scikit-learn's "scale"
-_BUDGETS = (5, 10, 20, 50, 100, 200)
-_TOLERANCE = 0.01
-_SAME = 1e-12
+_BUDGETS = (5, 10, 20, 50, 100, 200)  # of support vectors
+_TOLERANCE = 0.01  # of the score: what fewer support vectors may cost, a percent
 
 
 @dataclass(frozen=True)
@@ -150,10 +150,10 @@ def choose(rule: str, scores: np.ndarray, sizes: np.ndarray) -> int:
     mean, size = scores.mean(axis=1), sizes.mean(axis=1)
     top = int(mean.argmax())
     if rule == "fewest":
-        enough = np.flatnonzero(mean >= mean[top] - _TOLERANCE - _SAME)
+        enough = np.flatnonzero(mean >= mean[top] - _TOLERANCE - ROUNDING)
         return int(enough[size[enough].argmin()])
     margin = standard_error(scores[top]) if rule == "one_se" else 0.0
-    return int(np.argmax(mean >= mean[top] - margin - _SAME))
+    return int(np.argmax(mean >= mean[top] - margin - ROUNDING))
 
 
 class _Trial:

@@ -18,7 +18,7 @@ from anynorm.estimators._ordered_labels import OrderedLabels
 from anynorm.estimators.paths.solution_path import SolutionPath
 from anynorm.estimators.sparse_path import sparse_svm_path
 
-_TOL = 1e-4
+_TOL = 1e-4  # gap of every joint: the default tol of estimators
 
 
 @dataclass(frozen=True)

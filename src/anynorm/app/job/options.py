@@ -77,9 +77,10 @@ class FitOptions:
         _one_of("--scoring", self.scoring, SCORINGS)
         if self.max_features is not None:
             _require(
-                model == "sparse", "--max-features", f"is for --model sparse, not {model}; leave "
-                "it out, or choose the sparse model",
-            )  # fmt: skip
+                model == "sparse",
+                "--max-features",
+                f"is for --model sparse, not {model}; leave it out, or choose the sparse model",
+            )
             _require(self.max_features >= 1, "--max-features", "must be at least 1")
         if self.time_limit is not None:
             usable = math.isfinite(self.time_limit) and self.time_limit > 0
@@ -104,14 +105,16 @@ def _budget(budget: float | None, model: str) -> float | None:
     if budget is None:
         return None
     _require(
-        model == "budget", "--budget",
+        model == "budget",
+        "--budget",
         "is for --model budget: the most support vectors it may have",
-    )  # fmt: skip
+    )
     whole = budget >= 2 and float(budget).is_integer()
     _require(
-        whole or 0 < budget < 1, "--budget",
+        whole or 0 < budget < 1,
+        "--budget",
         f"must be a number of support vectors, at least 2, or a share below 1; got {budget}",
-    )  # fmt: skip
+    )
     return int(budget) if whole else float(budget)
 
 

@@ -33,7 +33,7 @@ _HEADER = re.compile(
     rb"\{'descr': '([<>|](?:b1|[iu][1248]|f[248]|U[1-9][0-9]{0,8}))', "
     rb"'fortran_order': (True|False), 'shape': \(((?:[0-9]{1,19}, ?)*(?:[0-9]{1,19})?)\), \} *\n"
 )
-_LAST_CODE_POINT = 0x10FFFF
+_LAST_CODE_POINT = 0x10FFFF  # of Unicode: no text has characters beyond it
 
 
 class ModelFileError(ValueError):

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from anynorm.app.model_files.container import Container, ModelFileError, is_storable
 from anynorm.app.model_files.kinds import kind_named, kind_of
 
-_DEEPEST = 100
+_DEEPEST = 100  # levels: a damaged file must not end in a RecursionError
 _SCALARS = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
     "float16", "float32", "float64",
@@ -265,9 +265,15 @@ class Decoder:
         return array.reshape(shape)
 
     def _sparse(
-        self, format: str, container: str, shape: list[int], data: Any, indices: Any, indptr: Any,
+        self,
+        format: str,
+        container: str,
+        shape: list[int],
+        data: Any,
+        indices: Any,
+        indptr: Any,
         depth: int,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         parts = tuple(self.decode(part, depth) for part in (data, indices, indptr))
         for part, kinds in zip(parts, ("fiub", "i", "i"), strict=True):
             if not isinstance(part, np.ndarray) or part.ndim != 1 or part.dtype.kind not in kinds:

@@ -16,7 +16,7 @@ from anynorm.app.tables.svmlight import SparseFrame
 # A column is "number", "boolean", or the list of its categories.
 Kinds = dict[str, str | list[str]]
 MISSING_LEVEL = "(missing)"
-_FEW_LEVELS = 10
+_FEW_LEVELS = 10  # categories that a column may have however few its rows are
 
 
 def kinds_of(frame: pd.DataFrame, max_levels: int) -> tuple[Kinds, list[str]]:

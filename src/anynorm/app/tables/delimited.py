@@ -29,7 +29,7 @@ MISSING = (
 _DELIMITERS = {"csv": ",;\t|", "tsv": "\t,;|"}
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces"}
 _EXCEL = re.compile(r"\s*\"?sep=([,;\t|])\"?\s*", re.IGNORECASE)
-_LINES_LOOKED_AT = 50
+_LINES_LOOKED_AT = 50  # to find the delimiter
 
 
 @dataclass

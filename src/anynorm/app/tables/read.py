@@ -22,7 +22,7 @@ from anynorm.app.tables.svmlight import SparseFrame, read_svmlight
 from anynorm.app.tables.target import as_labels, check_classes, positive_label
 
 _COUNTERS = frozenset(["id", "index", "idx", "row", "rownames", "no", "nr", "number", "#"])
-_FEWEST_TO_COUNT = 10
+_FEWEST_TO_COUNT = 10  # rows: fewer may count up by chance
 
 
 @dataclass

@@ -20,7 +20,7 @@ from anynorm.kernels import KERNELS, is_kernel
 from anynorm.losses import LOSSES, Loss
 from anynorm.norms import NAMED_NORMS, Norm, SquaredL2
 
-_SEED_LIMIT = 2**32
+_SEED_LIMIT = 2**32  # seeds of numpy.random.RandomState are below it
 
 
 def _is_positive_or_none(value: Any) -> bool:

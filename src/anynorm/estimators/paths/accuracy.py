@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.design import Matrix
-from anynorm.estimators._blocks import blocks
+from anynorm.design.blocks import row_ranges
+from anynorm.design.limits import ROUNDING
 from anynorm.estimators.paths.solution_path import SolutionPath
 
 Array = NDArray[np.float64]
-
-_SAME = 1e-12
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def accuracy_changes(
     """
     s = np.unique(np.concatenate([path.knots.s for path in paths]))
     start, places, gains = 0.0, [np.empty(0)], [np.empty(0)]
-    for rows in blocks(X.shape[0], len(s) * (len(paths) + 1)):
+    for rows in row_ranges(X.shape[0], len(s) * (len(paths) + 1)):
         scores = [path.knots.scores(X[rows], s) for path in paths]
         if len(paths) == 1:
             scores.insert(0, np.zeros_like(scores[0]))
@@ -160,10 +159,10 @@ def accuracy_table(folds: Sequence[Changes], places: Array, end: float) -> tuple
     sizes = [len(part.s) for part in folds]
     fold = np.concatenate([np.zeros(len(places), np.intp), np.repeat(np.arange(len(folds)), sizes)])
     order = np.argsort(s, kind="stable")
-    order = order[s[order] < end * (1 - _SAME)]
+    order = order[s[order] < end * (1 - ROUNDING)]
     s, fold, gains = s[order], fold[order], gains[order]
     # places that differ by rounding are one; those at 0 change the accuracy at its beginning
-    group = np.cumsum(np.diff(s, prepend=0.0) > _SAME * end)
+    group = np.cumsum(np.diff(s, prepend=0.0) > ROUNDING * end)
     changes = np.zeros((int(group.max(initial=0)) + 1, len(folds)))
     np.add.at(changes, (group, fold), gains)
     changes[0] += [part.start for part in folds]

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from anynorm.design import Matrix
+from anynorm.design.limits import VERIFIED
 from anynorm.estimators.checks.places import at_least_zero, feature_count, only_one
 from anynorm.estimators.paths.piecewise import PiecewiseLine, frozen, scores_along
 from anynorm.problem import Problem
@@ -35,8 +36,7 @@ from anynorm.problem.solution import Solution
 
 Array = NDArray[np.float64]
 
-_EXACT = 1e-9
-_ROUNDING = 1e-14
+_ROUNDING = 1e-14  # of a row's cost: what the knots' arithmetic leaves of a zero
 
 
 class PathInterrupted(KeyboardInterrupt):
@@ -287,7 +287,7 @@ class SolutionPath:
         """
         return scores_along(self, self.knots, X, "s", self.s if s is None else s)
 
-    def certificate_at(self, s: float, *, tol: float = _EXACT) -> Certificate:
+    def certificate_at(self, s: float, *, tol: float = VERIFIED) -> Certificate:
         """Certify the solution at s for the penalised problem that it solves.
 
         All points of a segment solve ``sum u_j |w_j| + C * loss`` with the C of that segment.
@@ -317,7 +317,7 @@ class SolutionPath:
             return self._recorded_certificate(place, tol)
         return self.solution_at(place, tol=tol).certificate
 
-    def solution_at(self, s: float, *, tol: float = _EXACT) -> Solution:
+    def solution_at(self, s: float, *, tol: float = VERIFIED) -> Solution:
         """Return coefficients, dual variables and certificate at s; needs the data.
 
         Parameters

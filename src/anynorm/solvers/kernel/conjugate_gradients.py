@@ -36,7 +36,6 @@ Array = NDArray[np.float64]
 _FIRST_LOOK = 8  # steps after which the number still needed is estimated
 _MARGIN = 0.8  # of tol: where the steps end, so that rounding does not ask for more
 _WORTH_IT = 0.5  # a restart from exact residuals has to bring the gap down by this
-_REFINEMENTS = 4
 _GUIDED = 40  # steps with a factor of nearly the right matrix; if they need more, it is no guide
 _HARMLESS = 1e-2  # of the root of tol: scores may change by this where beta is rounded
 _LAST_DIGITS = 1e-13  # the gap that exact inverses are to reach where they can
@@ -177,7 +176,7 @@ class Run:
         """
         project = self.system.projected(inverse)
         before, enough = math.inf, min(self.tol, _LAST_DIGITS)
-        for _ in range(_REFINEMENTS):
+        for _ in range(4):  # at the most: each has to halve the gap
             self.X = self.X + project(self.R)
             self.budget.book(1)
             largest = self.measure(half)

@@ -25,16 +25,14 @@ from anynorm.solvers.kernel.plane_program import Answer, Link, Planes, solve_bet
 
 Array = NDArray[np.float64]
 
-_ROUNDS = 2000
+_ROUNDS = 2000  # of programmes between planes at the most
 _MASTER, _FINEST = 0.02, 1e-9  # of the gap: how well a programme between planes is solved
-_VIOLATED = 1e-10
-_PIECES = 50
-_IN_USE = 1e-3
-_UNUSED_ROUNDS = 30
-_STEP = 1e-6
-_STALLED = 60
+_IN_USE = 1e-3  # of the largest weight: planes below it are idle
+_UNUSED_ROUNDS = 30  # after which an idle plane is dropped; one that is missed comes back
+_STEP = 1e-6  # of the largest entry: the width of differences, near the cube root of rounding
+_STALLED = 60  # rounds without a smaller gap: rounding allows no more
 _AGREEING = 0.4  # a jump gives slopes that differ by the 3 of the widths
-_FLAT = 8
+_FLAT = 8  # rounds without a tenth of the gap: then planes alone; 3 took 117 rounds, not 26
 
 
 class PlaneSearch:
@@ -147,11 +145,11 @@ class PlaneSearch:
     def _add(self, e: Array) -> None:
         """The plane at e, and those of its pieces: norms that are sums have many at once."""
         rest = e.copy()
-        for piece in range(_PIECES):
+        for piece in range(50):  # norms that are sums have many, others one
             if not rest.any():
                 return
             v = np.asarray(self.norm.maximiser(rest), dtype=np.float64)
-            if piece and not v @ e > self.C * (1 + _VIOLATED):
+            if piece and not v @ e > self.C * (1 + 1e-10):  # a plane that cuts off less is rounding
                 return
             self.normals.append(v)
             self.points.append(rest.copy())

@@ -24,19 +24,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
+from anynorm.design.limits import ROUNDING
 from anynorm.kernels.rows import KernelRows
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
-_ROUNDS = 8
 _FEW = 64  # changes of the free set that a factor always outlives
 _OUTLIVED = 8  # and otherwise this part of it
 _MOST_SETTLED = 3  # the part of the base that may come to its bounds in a step
 _PANEL = 512  # columns that are factored in one piece, where they are many
 _FLOAT64_UP_TO = 2000  # variables for which a float64 factor is tried as well
-_ROUNDING = 1e-12
 _RIDGE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-13}  # of the largest entry
 
 
@@ -111,7 +110,9 @@ class FreeSteps:
         settled[self.place[free[self.place[free] >= 0]]] = False
         d = np.zeros(len(variables))
         low, high = face.low[variables], face.high[variables]
-        for _ in range(_ROUNDS):
+        for _ in range(
+            8
+        ):  # a step in which variables come to their bounds more often is not worth it
             if len(variables) - np.count_nonzero(settled) <= 2:
                 return None
             found = self._solved(face, extra, settled, d, tight)
@@ -119,7 +120,7 @@ class FreeSteps:
                 return None
             rules = np.array([np.ones(len(variables)), face.sign[variables]])[: 1 + tight]
             found = _kept_to(rules, found, ~settled)
-            if np.abs(rules @ found).max() > _ROUNDING * np.abs(found).sum():
+            if np.abs(rules @ found).max() > ROUNDING * np.abs(found).sum():
                 return None  # too few are inside to keep to the rules
             beyond = ~settled & ((found < low) | (found > high))
             d = np.clip(found, low, high)

@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 _EPS = float(np.finfo(float).eps)
 _NEGATIVE = 1e-9  # of the largest eigenvalue: below minus this it is not rounding
-_BATCH = 64
+_BATCH = 64  # columns drawn at once, so that they are made by products of matrices
 _LOST = 1e-6  # of the diagonal: residuals below are taken for rounding
 
 

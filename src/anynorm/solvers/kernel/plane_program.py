@@ -27,9 +27,7 @@ from anynorm.solvers.kernel.barrier import factor, refined_solve
 Array = NDArray[np.float64]
 Link = Literal["tied", "positive", "above", "around"]
 
-_TO_BOUNDARY = 0.99
-_STEPS = 60
-_SMALLEST_STEP = 1e-8
+_TO_BOUNDARY = 0.99  # of the way to the nearest constraint
 
 _SIGNS: dict[str, tuple[tuple[float, float, float], ...]] = {
     "tied": ((1.0, 0.0, 1.0), (-1.0, 0.0, 1.0)),
@@ -68,7 +66,7 @@ def solve_between_planes(
     `start` is a point (a, e) strictly within all constraints.
     """
     iterate = _Iterate(Q, y, planes, link, *start)
-    for _ in range(_STEPS):
+    for _ in range(60):  # at the most: steps that are too short end it before
         if iterate.total() <= tol or not iterate.step():
             break
     return iterate.answer()
@@ -136,7 +134,7 @@ class _Iterate:
         centring = min(1.0, max(reached / self.count / self.mu, 0.0)) ** 3
         move = self._direction(system, centring * self.mu, plain)
         size = min(1.0, _TO_BOUNDARY * self._longest(move, 1e300))
-        if not size > _SMALLEST_STEP:
+        if not size > 1e-8:  # rounding has spoiled the direction
             return False
         before = self.a, self.e, self.bias, self.duals
         self.a = self.a + size * move.a

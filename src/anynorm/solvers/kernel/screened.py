@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.design import design_of
-from anynorm.kernels.blocks import ranges
+from anynorm.design.blocks import ranges
 from anynorm.kernels.row_makers import ACCURATE
 from anynorm.kernels.rows import KernelRows
 from anynorm.kernels.sums import WORTH_COMPILED
@@ -46,10 +46,9 @@ _NEAR = 0.2  # of the rows: those looked at until their problem is solved
 _MOST_SUPPORT = 0.2  # of the part: where there are more support vectors, it does not pay
 _ROOM = 3  # rows to solve for, for each support vector
 _TAKEN = 4096  # rows taken out of X at once
-_FIRST_TOL = 1e-2
-_FORCING = 0.1
+_FIRST_TOL = 1e-2  # gap of the first part, whose rows will change anyway
+_FORCING = 0.1  # of the gap of the near rows: how well the next part is solved
 _NEARLY = 0.7  # of tol: the gap of the near rows at which all are looked at
-_ROUNDS = 40
 _WORTH_EXACT = 0.05  # the gap from which scores in float64, and screening, are worth their cost
 
 
@@ -91,7 +90,7 @@ class ScreenedSearch:
         tol = self.tol
         work, goal = self._first(), max(_FIRST_TOL, 0.5 * tol)
         least, settled = len(work) // 2, False
-        for k in range(_ROUNDS):
+        for k in range(40):  # of parts; then all rows are solved for at once
             self._solve(work, goal)
             if k == 0 and np.count_nonzero(self.beta) > _MOST_SUPPORT * len(work):
                 return None

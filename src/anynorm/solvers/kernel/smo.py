@@ -34,21 +34,20 @@ Index = NDArray[np.intp]
 Matters = Callable[[Array, Array, float], NDArray[np.bool_]]
 ValuesAt = Callable[[Array, Array, float], Values]
 
-_BLOCK = 256
-_STEPS_PER_VARIABLE = 20
+_BLOCK = 256  # variables: their square, 512 kB, stays in a cache; 768 took 3 times as long
+_STEPS_PER_VARIABLE = 20  # of a block at the most: the next blocks change its solution again
 _INNER = 0.1  # of the violation: how well a block is solved
 _LOOK_EVERY = 5  # blocks between two looks at the gap
 _LEAP_EVERY, _LEAPS = 10, 5  # blocks between two leaps, and how many directions one combines
 _EARLY = 0.7  # of tol: the gap by float32 rows at which the exact one is computed
 _PROGRESS, _PATIENCE = 0.9, 200  # looks at the gap without such progress
-_SINGULAR = 1e-6
+_SINGULAR = 1e-6  # of the largest singular value: below it is the rounding of float32 rows
 _NEWTON_FROM, _NEWTON_AGAIN = 0.9, 5  # gap, blocks in between
 _MANY_FREE, _CHANGING = 1000, 0.125  # where so many have come or gone, others will soon
 _FACTOR_SPEED = 210  # k^3 per entry of a row added to the scores, in the same time
 _SHRINK_AFTER, _SHRINK_AGAIN = 100, 15  # blocks with all rows before those not settled go on alone
-_MOST_KEPT, _SHRUNK_BLOCKS, _SHRUNK_GOAL = 0.4, 1000, 0.25
+_MOST_KEPT, _SHRUNK_BLOCKS, _SHRUNK_GOAL = 0.4, 1000, 0.25  # of rows, in number, of violation
 _LEAP_UNTIL = 1e-5  # gap: later on leaps disturb more than they gain
-_ROUNDING = 1e-14
 
 
 class BoxProgram(NamedTuple):
@@ -353,10 +352,16 @@ class _BlockSearch:
         try:
             value, sign = self.value[block], box.sign[block]
             steps = solve_block(
-                self._square(slots, block), self.pull[block], value, sign, box.lower[block],
-                box.upper[block], self.left, _INNER * self.violation,
+                self._square(slots, block),
+                self.pull[block],
+                value,
+                sign,
+                box.lower[block],
+                box.upper[block],
+                self.left,
+                _INNER * self.violation,
                 min(self.budget.left, _STEPS_PER_VARIABLE * len(block)),
-            )  # fmt: skip
+            )
             change = sign * (value - self.value[block])
             moved = change != 0
             self.rows.add(self.scores, slots[moved], change[moved])
@@ -378,9 +383,15 @@ class _BlockSearch:
         pulls(self.scores, self.beta, box.sign, box.row, box.gain, self.diagonal, self.pull)
         self.left = _budget_left(box, self.value)
         self.violation, low, high = rises_and_falls(
-            self.pull, self.value, box.sign, box.lower, box.upper, self.left <= 0,
-            self.rise, self.fall,
-        )  # fmt: skip
+            self.pull,
+            self.value,
+            box.sign,
+            box.lower,
+            box.upper,
+            self.left <= 0,
+            self.rise,
+            self.fall,
+        )
         return low, high
 
     def intercept(self) -> float:
@@ -480,7 +491,7 @@ def _budget_left(box: BoxProgram, value: Array) -> float:
     if not np.isfinite(box.budget):
         return np.inf
     left = box.budget - float(value.sum())
-    return left if left > _ROUNDING * box.budget else 0.0
+    return left if left > 1e-14 * box.budget else 0.0  # less is rounding
 
 
 def _allowed(box: BoxProgram, beta: Array) -> Array:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.design.limits import MEGABYTE
 from anynorm.kernels.rows import KernelRows
 from anynorm.norms.dual_sets import AnyBall, BallBox, Box, BudgetBox, Ellipsoid, PowerBall
 from anynorm.problem import Problem
@@ -33,7 +34,6 @@ from anynorm.solvers.kernel.whole_matrix import (
 
 Array = NDArray[np.float64]
 
-MEGABYTE = 1 << 20
 _MANY_ROWS, _MOST_ITERATIONS = 200, 10_000  # from which, and for how long, features are tried
 _SHARE = 0.1  # of tol: the gap over the features, whose primal point is better than the duals'
 _WHOLE_ROWS = 500  # rows up to which a ball that block SMO misses is worth n^3

@@ -18,6 +18,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.design.limits import FLOOR
 from anynorm.kernels.rows import KernelRows
 from anynorm.norms.dual_sets import AnyBall, BallBox, DualSet, Ellipsoid, PowerBall
 from anynorm.problem import Problem
@@ -137,7 +138,7 @@ def solve_in_barrier(search: KernelSearch) -> None:
 
     def done(centre: Centre) -> bool:
         dual = float(centre.a.sum()) - 0.5 * float(centre.a @ centre.pulled)
-        size = max(abs(dual), 1e-10 * looks.zero_primal)
+        size = max(abs(dual), FLOOR * looks.zero_primal)
         expected, more = barrier.degree / centre.t, looks.goes_on()
         if more and expected > _LOOK_BELOW * search.tol * size:
             return False

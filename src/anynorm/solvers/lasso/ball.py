@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from anynorm.design.limits import STEPS_PER_CALL
 from anynorm.design.views import CentredDesign
 from anynorm.problem import LassoProblem
 from anynorm.problem.certificate import certify
@@ -43,13 +44,10 @@ _FEWEST = 100  # columns that may join at once
 _NEAR = 0.8  # of the penalty, for the columns that join
 _FAR = 0.5  # of the penalty, for those that leave
 _ROUGH, _FINE = 0.03, 1e-3  # of the penalty: where coordinate descent stops
-_SWEEPS = 20
 _ROUNDS = 6  # of coordinate descent and an exact step, for one working set
 _DROPS = 6  # of columns whose sign an exact step would change
 _MOST_DROPPED = 0.2  # of the columns in use
-_RIDGE = 1e-12
-_STALLS = 4
-_STEPS_PER_CALL = 1e8  # of a compiled loop, well under 0.2 s
+_STALLS = 4  # rounds without progress before the SVM of the same points is asked
 
 
 class LassoBall:
@@ -174,7 +172,8 @@ class LassoBall:
                 return
             used = np.flatnonzero(self.x)
             work = max(1, len(used) * len(every))
-            sweeps = int(min(_SWEEPS, max(1, _STEPS_PER_CALL // work)))
+            # Twenty sweeps at the most, before all working columns are looked at again.
+            sweeps = int(min(20, max(1, STEPS_PER_CALL // work)))
             descend_gram(self.work.gram, pulled, self.x, self.penalty, used, sweeps, enough)
             if not self.budget.in_time():
                 return
@@ -242,7 +241,8 @@ class LassoBall:
             try:
                 found = cho_solve(cho_factor(shifted, lower=True), right)
             except LinAlgError:
-                ridge = max(10 * ridge, _RIDGE * float(matrix.diagonal().max()))
+                # Rounding made the matrix singular; from the least that may help on.
+                ridge = max(10 * ridge, 1e-12 * float(matrix.diagonal().max()))
                 continue
             return found[:, 0], found[:, 1]
 

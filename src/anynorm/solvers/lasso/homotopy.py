@@ -21,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from anynorm.design.limits import FLOOR, VERIFIED
 from anynorm.design.views import CentredDesign
 from anynorm.problem import LassoProblem
 from anynorm.problem.certificate import Certificate, certificate_of
@@ -32,7 +33,6 @@ from anynorm.solvers.lasso.working_columns import WorkingColumns
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-VERIFIED = 1e-9  # the gap that every joint has, unless rounding explains a larger one
 _TOO_MUCH = 1e-3  # the largest gap of a joint: rounding has ended the path where none is smaller
 _TIES = (1e-11, 1e-9, 1e-7)  # of lambda: products that near count as equal, one after the other
 _FEW = 1000  # columns that are all at work from the start
@@ -232,7 +232,7 @@ class _Homotopy:
         """The gap that a joint may have: what rounding of the products explains, at least."""
         noise = self.rounding.noise(joint.columns, joint.x)[joint.columns]
         uncertain = 8 * radius * float(noise.max(initial=0.0))
-        return min(_TOO_MUCH, max(VERIFIED, uncertain / max(primal, 1e-10 * self.zero_primal)))
+        return min(_TOO_MUCH, max(VERIFIED, uncertain / max(primal, FLOOR * self.zero_primal)))
 
     def _partly(self, verified: int, above: Index) -> int:
         """Make the best of joints of which the first `verified` hold."""

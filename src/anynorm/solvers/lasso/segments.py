@@ -23,17 +23,17 @@ import enum
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.design.limits import DEPENDENT
 from anynorm.solvers.frame import factor_loops
 from anynorm.solvers.lasso.working_columns import WorkingColumns
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-_DEPENDENT = 1e-13  # pivots below this share of the diagonal are rounding
 _GAIN = 1e-10  # relative gradients below this are zero
 _ACCURATE, _REFINED = 1e-13, 3  # of linear systems, and in how many steps at most
 _EPS = float(np.finfo(np.float64).eps)
-_NOISE = 16 * _EPS
+_NOISE = 16 * _EPS  # some last digits, for a product whose terms add up to its reach
 
 
 class Event(enum.Enum):
@@ -217,7 +217,7 @@ class Segments:
         image = self.block.matvec(np.ones(1), columns=np.array([j]))
         column = self.block.rmatvec(image, columns=self.S)
         diagonal = float(self.norms[j]) ** 2
-        least = _DEPENDENT * diagonal
+        least = DEPENDENT * diagonal
         if not factor_loops.append(self.R, size, column, diagonal, least) > least:
             return False
         self.S = np.append(self.S, j)

@@ -26,19 +26,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from anynorm.design import Design
+from anynorm.design.limits import ENTRIES_PER_CALL
 from anynorm.design.sparse_loops import descend
 from anynorm.norms.dual_sets import Box
 from anynorm.solvers.frame.budget import Budget
 
-_NEIGHBOURS = 16
-_ENTRIES_PER_CALL = 10_000_000  # a call stays well below 0.2 s, so that Ctrl-C is heard
-_RELAXATION = 1.3
-_SETTLED_RELAXATION = 1.6
-_SMOOTH_RELAXATION = 1.2
+_NEIGHBOURS = 16  # rows that stay together in the shuffle: as good, and half the time in memory
+_RELAXATION = 1.3  # step length while rows still move to and from their bounds
+_SETTLED_RELAXATION = 1.6  # and once a linear system is left, where SOR gains from longer steps
+_SMOOTH_RELAXATION = 1.2  # and with squared slacks, whose duals are better conditioned
 _WINDOW = 25  # epochs over which the pace is measured, and between two tries to finish exactly
 _FAIR_PASSES = 400  # passes over all rows that the method gets in any case
 _MOST_PASSES = 400  # passes over all rows that the rest may take at the present pace
-_SETTLED = 1.1
+_SETTLED = 1.1  # active rows per free one: nearly all that still take part are free
 
 
 @dataclass
@@ -185,5 +185,6 @@ class _Run:
         first = self.rng.permutation(blocks) * _NEIGHBOURS
         positions = (first[:, None] + np.arange(_NEIGHBOURS)).ravel()
         order = self.active[positions[positions < self.active.size]]
-        calls = int(np.ceil(self.features.entries(order) / _ENTRIES_PER_CALL))
+        # Each entry is read twice, for its score and for its update.
+        calls = int(np.ceil(2 * self.features.entries(order) / ENTRIES_PER_CALL))
         yield from np.array_split(order, max(1, calls))

@@ -17,19 +17,19 @@ import numpy as np
 import scipy.linalg.blas
 
 from anynorm.design import Design
+from anynorm.design.limits import CACHED_BYTES
 from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
 from anynorm.solvers.frame.budget import Budget
 
-_MOST_ROWS = 500
-_COLUMNS_PER_ROW = 4
-_SMALL_ENTRIES = 4_000_000
-_SMALLEST_TOL = 1e-8
-_PASSES = 200
+_MOST_ROWS = 500  # their n x n matrix, 2 MB, stays in the cache
+_COLUMNS_PER_ROW = 4  # from which on n x n is far less than n x p
+_SMALL_ENTRIES = 4_000_000  # n p up to which a sparse X is made dense: 32 MB
+_SMALLEST_TOL = 1e-8  # gaps below it are for the methods that refine their last digits
+_PASSES = 200  # steps per row for one round, before the other methods get it
 _STEPS_PER_CALL = 20_000  # below 0.2 s, so that Ctrl-C is heard
-_BLOCK_ENTRIES = 1 << 15
-_REACH = 0.03
-_MOST_CHOSEN = 0.8
+_REACH = 0.03  # of the spread of the scores: rows at a bound this near to leaving it take part
+_MOST_CHOSEN = 0.8  # of the rows: with more, the smaller matrix does not pay for being cut out
 
 
 def few_rows_suit(problem: Problem, tol: float) -> bool:
@@ -88,7 +88,7 @@ def weighted_gram(
 
     n = columns.shape[1] if rows is None else len(rows)
     out = np.zeros((n, n), order="F")
-    step = max(1, min(_BLOCK_ENTRIES // max(1, n), len(columns)))
+    step = max(1, min(CACHED_BYTES // 8 // max(1, n), len(columns)))
     root = np.ones(len(columns)) if weights is None else np.sqrt(weights)
     chosen = np.arange(n) if rows is None else rows
     scaled = np.empty((step, n))
@@ -198,9 +198,8 @@ class RowsDual:
         while True:
             share = min(most - steps, _STEPS_PER_CALL)
             made, gap, accuracy, value = settle(
-                matrix, y, box, self.free, beta, gradient, value, self.empty, tol, accuracy,
-                share,
-            )  # fmt: skip
+                matrix, y, box, self.free, beta, gradient, value, self.empty, tol, accuracy, share
+            )
             steps += made
             if gap <= tol or steps >= most or made < share or not budget.in_time():
                 break

@@ -42,8 +42,6 @@ from anynorm.solvers.linear.rounds import Round
 from anynorm.solvers.linear.solve import solve_linear
 
 _NO_SLACK = 1e-9  # of the primal value
-_ROUNDING = 1e-11
-_MOST_GONE = 0.9
 
 
 @dataclass(frozen=True)
@@ -320,7 +318,7 @@ class _RowsWalk:
         dual, loss = self.dual.gain(self.beta) - 0.5 * square, self._loss(scores, bias)
         if loss > 0:
             margin, middle = self.dual.margin(self.beta, scores, bias)
-            margin *= 1.0 - _ROUNDING
+            margin *= 1.0 - 1e-11  # so that rounding leaves no slack
             if 0 < margin < 1:
                 # Scaled up until there is no slack: at no bound, this holds for every larger C.
                 loss_left = self._loss(scores / margin, middle / margin)
@@ -405,7 +403,7 @@ class _RowsWalk:
     def _leave_out(self) -> None:
         """Weights from the coefficients; columns without one are left out once they are many."""
         places = np.flatnonzero(self.coef)
-        if len(places) < _MOST_GONE * len(self.coef):
+        if len(places) < 0.9 * len(self.coef):  # a copy of the others pays
             self.used = self.used[places]
             self.columns = self.rows.take(self.used)
             self.coef, self.pulled = self.coef[places], self.pulled[places]
@@ -430,10 +428,17 @@ class _RowsWalk:
         order = fading(sizes, self.weights)
         allowance = Allowance.of(sizes, loss, empty, 0.5 * self.limits.tol)
         count, scores, margin, bias = drop_columns(
-            self.columns, self.coef, order, self.scores, self.intercept, self.dual.y,
-            self.dual.box, self.dual.free, self._norm(self.coef, self.intercept),
+            self.columns,
+            self.coef,
+            order,
+            self.scores,
+            self.intercept,
+            self.dual.y,
+            self.dual.box,
+            self.dual.free,
+            self._norm(self.coef, self.intercept),
             tuple(allowance),
-        )  # fmt: skip
+        )
         if count:
             coef = self.coef.copy()
             coef[order[:count]] = 0.0

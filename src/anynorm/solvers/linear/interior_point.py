@@ -20,15 +20,15 @@ from collections.abc import Callable
 import numpy as np
 
 from anynorm.design import Design
+from anynorm.design.limits import FLOOR
 from anynorm.norms.dual_sets import Box
 from anynorm.solvers.linear.newton_system import NewtonSystem
 from anynorm.solvers.linear.primal_dual import PrimalDual
 
-_TO_BOUNDARY = 0.995
-_STEPS = 120
-_FORCING = 1e-8
-_STALLED = 5
-_PROGRESS = 0.9
+_TO_BOUNDARY = 0.995  # of the way to the nearest bound
+_FORCING = 1e-8  # relative residual where conjugate gradients have to solve the Newton systems
+_STALLED = 5  # steps without `_PROGRESS` of the gap that show rounding to be the limit
+_PROGRESS = 0.9  # of the best gap
 
 
 def solve_interior(
@@ -46,7 +46,7 @@ def solve_interior(
     """
     at = _Point(features, y, box, precision)
     best, best_gap, since = (at.export(), at.snapped()), np.inf, 0
-    for _ in range(_STEPS):
+    for _ in range(120):  # at the most: `_STALLED` ends it where rounding does
         gap = at.relative_gap()
         if gap < best_gap:
             since = 0 if gap < _PROGRESS * best_gap else since + 1
@@ -110,7 +110,7 @@ class _Point:
         primal = 0.5 * float(self.u @ self.u) + float(cost.sum())
         slack = float((cost - a * r + 0.5 * self.shift * a**2).sum())
         inner = 0.5 * float(self.gradient @ self.gradient) + abs(self.bias_gradient)
-        return (slack + inner) / max(primal, 1e-10 * float(self.reach.sum()))
+        return (slack + inner) / max(primal, FLOOR * float(self.reach.sum()))
 
     def step(self) -> bool:
         """Predictor, then corrector; False where no step can be made."""

@@ -21,11 +21,11 @@ from anynorm.losses.bias import balanced_bias
 from anynorm.losses.curves import Derivatives
 from anynorm.solvers.linear.newton_system import NewtonSystem
 
-_ROUNDING = 1e-15
-_IDLE_STEPS = 3
-_PATIENCE = 40
-_SHORT = 0.01
-_SHORT_STEPS = 8
+_ROUNDING = 1e-15  # of the terms of F: a gain below it cannot be seen in F
+_IDLE_STEPS = 3  # of such gain that may still sharpen u
+_PATIENCE = 40  # steps without half the inner gap: the system is too badly conditioned
+_SHORT = 0.01  # share of a Newton step that counts as short
+_SHORT_STEPS = 8  # in a row: the method crawls, and another one takes over
 
 
 @dataclass(frozen=True)

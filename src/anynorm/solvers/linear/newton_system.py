@@ -23,8 +23,6 @@ from anynorm.design import Design
 _LARGEST_FACTOR = 4000
 # Conjugate gradients are priced as this many passes over the rows, at a memory-bound pace.
 _CG_COST_PER_ENTRY = 3000.0
-_REFINEMENTS = 3
-_ROUNDING = 1e-10
 
 
 class NewtonSystem:
@@ -188,10 +186,11 @@ def _refined(product, factor, rhs):
     """The solution by a factor, corrected by the residual of the true system while that helps."""
     x = solve_factored(factor, rhs)
     left = np.linalg.norm(rhs)
-    for _ in range(_REFINEMENTS):
+    for _ in range(3):  # at the most: each has to halve the residual
         residual = rhs - product(x)
         size = np.linalg.norm(residual)
-        if not _ROUNDING * np.linalg.norm(rhs) < size < 0.5 * left:
+        # A residual below 1e-10 does no harm to a Newton step.
+        if not 1e-10 * np.linalg.norm(rhs) < size < 0.5 * left:
             break
         x = x + solve_factored(factor, residual)
         left = size

@@ -12,12 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from anynorm.design.compiled import loop
+from anynorm.design.limits import FLOOR, ROUNDING
 
-_ROUNDING = 1e-13
-_FLOOR = 1e-10
-_LOOKS = 200
-_HOPELESS = 1.5
-_SHARE_OF_GAIN, _LEAST_SHARE = 0.1, 1e-9
+_LAST_DIGITS = 1e-13  # violation of a margin, of order 1: below it steps are rounding
+_LOOKS = 200  # at the loss while columns are dropped, each as costly as dropping one
+_HOPELESS = 1.5  # times the least objective: further columns will not bring it back
+_SHARE_OF_GAIN, _LEAST_SHARE = 0.1, 1e-9  # of the gain over no model, of its loss: small beside
 
 
 @loop
@@ -42,8 +42,8 @@ def settle(matrix, y, box, free, beta, gradient, value, empty, tol, accuracy, mo
             bias = _middle(lower, upper, beta, gradient) if free else 0.0
             excess = _excess(y, box, beta, gradient, bias)
             share = max(_SHARE_OF_GAIN * (empty - now), _LEAST_SHARE * empty)
-            gap = max(excess / max(now, _FLOOR * empty, 1e-300), tol * excess / max(share, 1e-300))
-        if gap <= tol or steps >= most or accuracy < _ROUNDING:
+            gap = max(excess / max(now, FLOOR * empty, 1e-300), tol * excess / max(share, 1e-300))
+        if gap <= tol or steps >= most or accuracy < _LAST_DIGITS:
             return steps, gap, accuracy, now
         accuracy *= min(0.1, 0.2 * tol / gap)
 
@@ -240,7 +240,7 @@ def middle_bias(scores, y, box):
     used = upper > lower
     breaks, rise, total = (y - scores)[used], (upper - lower)[used], upper[used].sum()
     order = np.argsort(breaks)
-    rounding = 1e-12 * rise.sum()
+    rounding = ROUNDING * rise.sum()
     slope, first = 0.0, np.nan
     for k in order:
         slope += rise[k]

@@ -22,6 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from anynorm.design.limits import ROUNDING
 from anynorm.problem import Problem
 from anynorm.problem.certificate import Values, relative_gap
 from anynorm.problem.solution import Solution
@@ -35,11 +36,9 @@ _ROWS_PER_COLUMN = {False: 500, True: 3000}  # with kinks as the hinge, smooth
 _SAMPLE = 16  # one row of so many makes the sample, and one of its rows of so many a first one
 _SAMPLE_TOL = {False: 1e-2, True: 1e-4}  # with kinks as the hinge, smooth
 _MOST = 0.2  # of the rows: what is solved for at once
-_LEAST, _MORE = 0.03, 0.1
+_LEAST, _MORE = 0.03, 0.1  # of the rows: the fewest to solve for lie between, by the sample's duals
 _ROOM = 1.5  # rows to solve for, for each that costs or has crossed
-_ROUNDS = 8
-_PART_TOL = 0.5
-_ROUNDING = 1e-12
+_PART_TOL = 0.5  # of tol, for a part: the rest is for the rows left out
 
 
 def pays(problem: Problem) -> bool:
@@ -83,7 +82,7 @@ class RowSearch:
             return False
         self._look()
         work = self._near(np.empty(0, np.intp))
-        for _ in range(_ROUNDS):
+        for _ in range(8):  # of parts: after these, all rows are solved for
             if work is None or not self.best.budget.goes_on():
                 return False
             self._solve_near(work, _PART_TOL * self.best.tol)
@@ -203,6 +202,6 @@ class RowSearch:
             squares = p.design.scaled(p.feature_scale).row_norms_squared()
             self.lengths = np.sqrt(squares + p.bias_feature**2)
         shift = self.bias if p.bias_feature else 0.0
-        rounding = _ROUNDING * (self.zero_primal + float(np.abs(self.dual).sum()))
+        rounding = ROUNDING * (self.zero_primal + float(np.abs(self.dual).sum()))
         radius = math.sqrt(2.0 * (max(self.excess, 0.0) + rounding))
         return screened_rows(p, Ball(self.scores + shift, self.lengths, radius), self.gap)

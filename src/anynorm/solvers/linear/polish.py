@@ -19,13 +19,15 @@ import scipy.linalg
 from anynorm.design import Design
 from anynorm.norms.dual_sets import Box
 
-_LARGEST = 2500
-_LARGEST_SINGULAR = 500
-_LARGEST_QR = 2_000_000
-_RIDGE = 1e-11
-_TIED, _TIES_PER_COLUMN = 20, 2
-_ROUNDS = 25
-_ROUNDING = 1e-10
+_LARGEST = 2500  # free rows: a factor of 5e9 multiplications, half a second
+_LARGEST_SINGULAR = 500  # free rows: least squares by singular values cost far more than a factor
+_LARGEST_QR = 2_000_000  # entries of A_J' and R: beyond, the faster Cholesky of A_J A_J' has to do
+_RIDGE = 1e-11  # of the largest diagonal entry: just enough for a Cholesky factor of a singular K
+_TIED, _TIES_PER_COLUMN = (
+    20,
+    2,
+)  # free rows beyond the unknowns that ties may explain
+_ROUNDING = 1e-10  # of a bound, and of a margin: what is as good as there
 
 
 def polish_free_set(
@@ -45,7 +47,7 @@ def polish_free_set(
     side[box.upper == box.lower] = -1
     most = features.n if box.shift.any() else _TIED + _TIES_PER_COLUMN * (features.p + 1)
     seen: set[bytes] = set()
-    for _ in range(_ROUNDS):
+    for _ in range(25):  # a good guess needs a few changes, a bad one does not settle
         rows = np.flatnonzero(side == 0)
         # Far more exact margins than unknowns: not this free set, however many rows are tied.
         if rows.size > min(_LARGEST, most):

@@ -29,10 +29,10 @@ import numpy as np
 from anynorm.problem import Problem
 
 GENEROSITY = 0.02  # the weight of what comes back, as a share of the 1-norm
-_LESS_GENEROUS = 0.1
-_GAIN_SHARE = 0.3
-_PORTIONS = 16
-_PASSES = 2
+_LESS_GENEROUS = 0.1  # the factor of what dropped columns get back, each time it did not pay
+_GAIN_SHARE = 0.3  # of the gain over no model, and of the margin: the most that dropping may cost
+_PORTIONS = 16  # of columns tried in one pass over X
+_PASSES = 2  # over X: the last column to go is known to 1 / 16^2 of them
 
 
 class WalkModel(NamedTuple):

@@ -57,6 +57,11 @@ class Round(Solution):
         assert self.coef is not None
         late = self.certificate.status is Status.TIME_LIMIT
         return certify(
-            self.one_norm, self.coef, self.intercept, self.dual, tol=self.certificate.tol,
-            scores=self.scores, stopped=Status.TIME_LIMIT if late else Status.MAX_ITER,
-        )  # fmt: skip
+            self.one_norm,
+            self.coef,
+            self.intercept,
+            self.dual,
+            tol=self.certificate.tol,
+            scores=self.scores,
+            stopped=Status.TIME_LIMIT if late else Status.MAX_ITER,
+        )

@@ -33,13 +33,12 @@ from anynorm.solvers.linear.primal_dual import PrimalDual
 from anynorm.solvers.linear.straighten import straighten_dual
 
 _SMALL_ENTRIES = 2_000_000  # of X: up to here the last digits cost little
-_SMALL_TOL = 1e-8
+_SMALL_TOL = 1e-8  # the gap that small problems get whatever tol is
 _DESCENT_SIDE = 1000  # rows and columns from which Newton systems of sparse data are too large
 _SPAN_RATIO, _LARGEST_SPAN = 8, 3000  # columns per row, rows: where n x n is far less than n x p
 _INTERIOR_SIDE = 4000  # the largest dense system of the interior-point method
-# C x_j^2 beyond which the penalty of a column cannot matter, and to which it is brought down.
-_ABSURD = 1e18
-_STRONG = 1e14
+_ABSURD = 1e18  # C x_j^2 beyond which the penalty of a column is lost in the digits of the loss
+_STRONG = 1e14  # and to which it is brought down: still lost, but within reach of Newton systems
 
 
 def solve_linear(

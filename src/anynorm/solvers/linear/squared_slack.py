@@ -27,7 +27,6 @@ Array = NDArray[np.float64]
 _NEARLY = 1e-10  # the gap of the linear SVM
 _STEPS = 20  # of Newton at most
 _FACTOR = 500  # features up to which a step is by a factor, not by conjugate gradients
-_CG_STEPS = 300
 
 
 def squared_slack_duals(
@@ -72,6 +71,7 @@ def _newton(
             (p + 1, p + 1), matvec=lambda v: v + 2 * C * adjoint(forward(v)), dtype=np.float64
         )
         scaling = LinearOperator((p + 1, p + 1), matvec=lambda v: v / diagonal, dtype=np.float64)
-        step, _ = cg(system, slope, rtol=1e-10, maxiter=_CG_STEPS, M=scaling)
+        # What 300 steps of conjugate gradients leave is for the next Newton step.
+        step, _ = cg(system, slope, rtol=1e-10, maxiter=300, M=scaling)
     here = here - step
     return here[:p], offset * float(here[p])

@@ -14,8 +14,7 @@ import scipy.linalg
 from anynorm.design import Design
 from anynorm.norms.dual_sets import Box, CurvedBox
 
-_MOST_COLUMNS = 50
-_ROUNDS = 3
+_MOST_COLUMNS = 50  # of huge scale: the least-squares problem stays small
 
 
 def straighten_dual(
@@ -41,7 +40,7 @@ def straighten_dual(
     norms[norms == 0] = 1.0
     free = (block[rows] / norms).T
     out = dual.copy()
-    for _ in range(_ROUNDS):
+    for _ in range(3):  # as clipping to the box may break the equations again
         miss = (target - block.T @ (y * out)) / norms
         change = scipy.linalg.lstsq(free, miss, check_finite=False)[0]
         out[rows] = np.clip(out[rows] + y[rows] * change, lower[rows], upper[rows])

@@ -150,11 +150,17 @@ def walk_over_C(
     for C in Cs:
         yield [
             walk(
-                replace(one, C=float(C)), n_rounds=n_rounds, prune=prune, tol=tol,
-                max_iter=max_iter, deadline=deadline, seed=seed, progress=progress,
+                replace(one, C=float(C)),
+                n_rounds=n_rounds,
+                prune=prune,
+                tol=tol,
+                max_iter=max_iter,
+                deadline=deadline,
+                seed=seed,
+                progress=progress,
             )
             for one in problems
-        ]  # fmt: skip
+        ]
 
 
 def shared_over_C(problem: Problem, tol: float) -> bool:
@@ -218,9 +224,13 @@ class _Walk:
 
     def _solve(self) -> Solution:
         solution = solve_linear(
-            self.inner, tol=self.tol, deadline=self.deadline, start=self.dual,
-            progress=self._report if self.progress is not None else None, **self.options,
-        )  # fmt: skip
+            self.inner,
+            tol=self.tol,
+            deadline=self.deadline,
+            start=self.dual,
+            progress=self._report if self.progress is not None else None,
+            **self.options,
+        )
         self.dual = solution.dual
         self.n_iter += solution.n_iter
         return solution
@@ -239,9 +249,14 @@ class _Walk:
         assert self.dual is not None
         model = self.model
         return certify(
-            self.inner, model.coef, model.intercept, self.dual, tol=self.tol, scores=model.scores,
+            self.inner,
+            model.coef,
+            model.intercept,
+            self.dual,
+            tol=self.tol,
+            scores=model.scores,
             stopped=self.time.stopped,
-        )  # fmt: skip
+        )
 
     def _record(self, certificate: Certificate, n_iter: int) -> Round:
         """The round as it is handed out, with all columns."""
@@ -251,9 +266,15 @@ class _Walk:
         coef[self.columns] = model.coef
         scale[self.columns] = 1.0 if self.inner.feature_scale is None else self.inner.feature_scale
         return Round(
-            coef=coef, intercept=model.intercept, dual=self.dual, scores=model.scores,
-            certificate=certificate, n_iter=n_iter, feature_scale=scale, one_norm=self.one_norm,
-        )  # fmt: skip
+            coef=coef,
+            intercept=model.intercept,
+            dual=self.dual,
+            scores=model.scores,
+            certificate=certificate,
+            n_iter=n_iter,
+            feature_scale=scale,
+            one_norm=self.one_norm,
+        )
 
     def _reweight(self) -> None:
         """Drop columns, take back those that are missed, and make the next round's problem."""

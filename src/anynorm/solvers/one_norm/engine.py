@@ -18,10 +18,10 @@ END_SHARE = 1e-9  # of the largest lambda: events below it are rounding
 STRENGTHS = (1.0, 0.1, 10.0)  # of the change to general position, one per attempt
 
 _TARGETS = 1e-10  # general position: how far the data are changed, relative to themselves
-_COSTS = 1e-10
-_SLACKS = 1e-12
+_COSTS = 1e-10  # of each cost
+_SLACKS = 1e-12  # of the largest pull that a column can have
 _WORK, _PIVOTS = 3e7, 10**6  # after so many operations or pivots compiled code comes back
-_FIRST_CAPACITY = 64
+_FIRST_CAPACITY = 64  # of the basis and the knots, which are doubled when they are full
 _PATIENCE = 50  # pivots per row and column of the basis without any progress
 
 
@@ -45,14 +45,24 @@ class Engine:
         self.data = general_position(problem, attempt)
         self.basis = empty_basis(min(_FIRST_CAPACITY, min(n, p) + 2), n)
         self.state = State(
-            side=np.zeros(n, np.int8), used=np.zeros(p + 1, np.bool_), residual=np.zeros(n),
-            pull=np.zeros(p + 1), rate=np.zeros(p + 1), fixed=np.zeros(p + 1), clock=np.zeros(4),
-        )  # fmt: skip
+            side=np.zeros(n, np.int8),
+            used=np.zeros(p + 1, np.bool_),
+            residual=np.zeros(n),
+            pull=np.zeros(p + 1),
+            rate=np.zeros(p + 1),
+            fixed=np.zeros(p + 1),
+            clock=np.zeros(4),
+        )
         self.knots = empty_knots(_FIRST_CAPACITY, n)
         self.limits = PathLimits(
-            features=p, knots=np.iinfo(np.int64).max, s=np.inf, penalty=0.0, end=0.0,
-            zero_primal=float(problem.zero_primal() / problem.C), record=False,
-        )  # fmt: skip
+            features=p,
+            knots=np.iinfo(np.int64).max,
+            s=np.inf,
+            penalty=0.0,
+            end=0.0,
+            zero_primal=float(problem.zero_primal() / problem.C),
+            record=False,
+        )
 
     @property
     def n_pivots(self) -> int:
@@ -171,9 +181,11 @@ class Engine:
             bound = np.where(data.free, 0.0, lam * data.weight) + data.slack
         excess = np.where(state.used, 0.0, np.maximum(np.abs(state.pull) - bound, 0.0))
         self.data = data._replace(
-            cost_rate=cost_rate, low_rate=low_rate, slack=bound,
+            cost_rate=cost_rate,
+            low_rate=low_rate,
+            slack=bound,
             weight=rng.uniform(1.01, 1.2, len(excess)) * excess,
-        )  # fmt: skip
+        )
         limits = self.limits
         self.limits = limits._replace(end=0.0, penalty=0.0, record=False)
         state.clock[0] = 1.0

@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
+from anynorm.design.limits import VERIFIED
 from anynorm.problem import Problem
 from anynorm.problem.path_record import PathRecord
 from anynorm.problem.solution import Progress
@@ -34,13 +35,17 @@ from anynorm.solvers.one_norm.pivots import (
     STUCK,
 )
 
-_VERIFIED = 1e-9
-_STRAIGHT = 1e-8
-_SAME_PENALTY = 1e-11
+_STRAIGHT = 1e-8  # of the slopes: the path turns where they differ by more
+_SAME_PENALTY = 1e-11  # relative: lambdas that differ by rounding alone
 _STOPPED = {
-    MORE: "time_limit", END: "end", FEATURES: "max_features", KNOTS: "max_joints", RADIUS: "s_max",
-    PENALTY: "penalty_min", STUCK: "stuck",
-}  # fmt: skip
+    MORE: "time_limit",
+    END: "end",
+    FEATURES: "max_features",
+    KNOTS: "max_joints",
+    RADIUS: "s_max",
+    PENALTY: "penalty_min",
+    STUCK: "stuck",
+}
 
 
 class RecordInterrupted(KeyboardInterrupt):
@@ -113,7 +118,7 @@ def follow_path(
         worst = record.gaps.max()
         if best is None or not worst > best.gaps.max():
             best = record
-        if (worst <= _VERIFIED and run.sound) or record.stopped == "time_limit":
+        if (worst <= VERIFIED and run.sound) or record.stopped == "time_limit":
             break
     assert best is not None
     return best
@@ -168,9 +173,14 @@ class _Attempt:
         engine = self.engine
         if engine.knots.penalty[engine.knots.lengths[0] - 1] == 0.0:
             finish(
-                engine.X, engine.data, engine.basis, engine.state, engine.knots, engine.limits,
+                engine.X,
+                engine.data,
+                engine.basis,
+                engine.state,
+                engine.knots,
+                engine.limits,
                 engine.state.clock[0],
-            )  # fmt: skip
+            )
 
     def _progress(self) -> Progress:
         knots, k = self.engine.knots, self.engine.knots.lengths[0] - 2
@@ -235,11 +245,20 @@ def _chosen(record: PathRecord, kept: np.ndarray) -> PathRecord:
         record.dual_indptr, record.dual_rows, record.dual_values
     )
     return replace(
-        record, s=record.s[kept], penalties=record.penalties[kept], indptr=indptr,
-        indices=indices, data=data, intercepts=record.intercepts[kept],
-        losses=record.losses[kept], joint=record.joint[kept], gaps=record.gaps[kept],
-        dual_indptr=dual_indptr, dual_rows=dual_rows, dual_values=dual_values,
-    )  # fmt: skip
+        record,
+        s=record.s[kept],
+        penalties=record.penalties[kept],
+        indptr=indptr,
+        indices=indices,
+        data=data,
+        intercepts=record.intercepts[kept],
+        losses=record.losses[kept],
+        joint=record.joint[kept],
+        gaps=record.gaps[kept],
+        dual_indptr=dual_indptr,
+        dual_rows=dual_rows,
+        dual_values=dual_values,
+    )
 
 
 def _cut_last(record: PathRecord, s: float, p: int) -> PathRecord:

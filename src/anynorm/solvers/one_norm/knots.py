@@ -11,12 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from anynorm.design.compiled import inner_loop, loop
+from anynorm.design.limits import FLOOR, ROUNDING
 from anynorm.solvers.one_norm.basis import combine, times_transposed
 from anynorm.solvers.one_norm.state import ABOVE, LEAVES, TIGHT, pull_all
 
 _ZERO = 1e-12  # of what a coefficient is the sum of
 _AT_ONE = 1e-9  # residuals that count as zero where the bias is placed
-_TIED = 1e-7
+_TIED = 1e-7  # residuals up to which a row at a bound is recorded: it may join E nearby
 _BALANCED = 1e-9  # relative: pulls on free columns, sum(beta) too, that count as zero
 
 
@@ -178,7 +179,7 @@ def depart(X, data, basis, state, knots, limits, lam, beta):
 def gap_at(knots, k, segment, limits):
     """The relative gap of knot k at the lambda of a segment that touches it."""
     primal, dual = knots.loss[k] + knots.penalty[segment] * knots.s[k], knots.dual[segment]
-    return (primal - dual) / max(abs(primal), abs(dual), 1e-10 * limits.zero_primal)
+    return (primal - dual) / max(abs(primal), abs(dual), FLOOR * limits.zero_primal)
 
 
 @inner_loop
@@ -196,7 +197,7 @@ def way_to(data, residual, up):
             way = min(way, r)
         elif rising and r < -_AT_ONE:
             way = min(way, -r)
-    return way if slope <= 1e-12 * total else 0.0
+    return way if slope <= ROUNDING * total else 0.0
 
 
 @inner_loop

@@ -30,9 +30,9 @@ from anynorm.solvers.one_norm.engine import STRENGTHS, Engine
 from anynorm.solvers.one_norm.pivots import END, PENALTY, STUCK
 
 _FEW_ROWS = 600  # the smallest part
-_GROWTH = 4
-PIVOTS_PER_ITERATION = 100
-_FEW_COLUMNS, _MOST_COLUMNS = 400, 1000
+_GROWTH = 4  # from one part of the rows to the next
+PIVOTS_PER_ITERATION = 100  # of `max_iter`: a pivot is far less work than other methods' steps
+_FEW_COLUMNS, _MOST_COLUMNS = 400, 1000  # of the first programme; the former may join at once
 _AT_BOUND = 1e-7  # relative: duals and pulls of a start that are at their bounds
 _BEYOND = 1e-9  # relative: pulls beyond their bounds by more ask for their column
 
@@ -155,9 +155,12 @@ class VertexSearch:
         problem = self.problem
         cost = self.cost[rows] * (self.cost.sum() / self.cost[rows].sum())
         part = replace(
-            problem, X=problem.design.take(rows, columns), y=problem.y[rows], sample_weight=cost,
+            problem,
+            X=problem.design.take(rows, columns),
+            y=problem.y[rows],
+            sample_weight=cost,
             penalty_weights=self.weights[columns],
-        )  # fmt: skip
+        )
         engine = Engine(part, attempt, self.budget)
         engine.limits = engine.limits._replace(penalty=self._penalty(rows))
         return engine

@@ -21,16 +21,16 @@ import scipy.linalg
 from anynorm.design.column_block import ColumnBlock
 from anynorm.design.column_loops import descend_columns
 
-_FIRST_STEPS = 8
-_MOST_STEPS = 512
-_ROUNDS = 4
-_FIRST_PASSES = 4
-_PATIENCE = 60
-_DIRECT = 500
-_DIRECT_ENTRIES = 5e6
-LEAST_DAMPING = 1e-12
-_FIRST_DAMPING = 1e-5
-_DAMPING_FACTOR = 8.0
+_FIRST_STEPS = 8  # of conjugate gradients, while changes of sign cut Newton steps short
+_MOST_STEPS = 512  # once they can be taken whole
+_ROUNDS = 4  # of a Newton step whose sign changes are held at zero
+_FIRST_PASSES = 4  # of descent before Newton steps; 1 took 2.6 times as long, sparse 1500 x 1200
+_PATIENCE = 60  # passes without a tenth of the violation: rounding or bad conditioning
+_DIRECT = 500  # columns in use up to which a Newton step is by a factor
+_DIRECT_ENTRIES = 5e6  # of these columns: the products for a factor take 0.25 s at the most
+LEAST_DAMPING = 1e-12  # of the diagonal: no more than rounding
+_FIRST_DAMPING = 1e-5  # of the diagonal: the least that has an effect on nearly dependent columns
+_DAMPING_FACTOR = 8.0  # up where little of a step could be taken, down after most of one
 _FLAT = 0.1  # the share of the first slope at which a line search is content
 
 
@@ -60,9 +60,16 @@ class QuadraticModel:
         violation = 0.0
         for piece in self.block.pieces(order):
             found = descend_columns(
-                *self.block.arrays, order[piece], self.penalty, self.curvature, self.unit,
-                self.floor, self.coef, self.residual, self.keep,
-            )  # fmt: skip
+                *self.block.arrays,
+                order[piece],
+                self.penalty,
+                self.curvature,
+                self.unit,
+                self.floor,
+                self.coef,
+                self.residual,
+                self.keep,
+            )
             violation = max(violation, found)
         if self.free_bias and self.bend > 0:
             shift = float(self.root @ np.maximum(self.residual, self.floor)) / self.bend

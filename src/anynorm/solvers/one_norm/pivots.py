@@ -25,6 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from anynorm.design.compiled import inner_loop, loop
+from anynorm.design.limits import ROUNDING
 from anynorm.design.row_access import read_column
 from anynorm.solvers.one_norm.basis import (
     border,
@@ -54,10 +55,8 @@ from anynorm.solvers.one_norm.state import ABOVE, BELOW, ENTERS, LEAVES, NOTHING
 MORE, END, GROW, STORE, FEATURES, KNOTS, RADIUS, PENALTY, STUCK, REFRESH = range(10)
 
 _PIVOTS = 100  # between two refreshes
-_DRIFT = 3e-12
-_SAME = 1e-12  # of the largest score: steps that move no score by more are rounding
-_FLAT = 1e-12
-_NO_LOSS = 1e-13
+_DRIFT = 3e-12  # of the largest score: what residuals of E, which are zero, may have drifted
+_NO_LOSS = 1e-13  # of the loss at w = 0: what rounding leaves of none, where the path ends
 
 
 @inner_loop
@@ -79,7 +78,7 @@ def dual_event(data, basis, state, tau, slope):
     kind, index, best, sign, reach = NOTHING, -1, np.inf, 0.0, 0.0
     for r in range(m):
         reach += tau[r] * tau[r]
-    reach = _FLAT * np.sqrt(reach)  # rates below it are rounding
+    reach = ROUNDING * np.sqrt(reach)  # rates below it are rounding
     for r in range(m):
         i = basis.rows[r]
         a, rate = data.y[i] * basis.beta[r], data.y[i] * tau[r]
@@ -115,7 +114,7 @@ def primal_event(data, basis, state, direction, change):
     flat = 0.0
     for i in range(change.size):
         flat = max(flat, abs(change[i]))
-    flat *= _FLAT
+    flat *= ROUNDING
     kind, index, best = NOTHING, -1, np.inf
     for i in range(change.size):
         rate = data.y[i] * change[i]
@@ -240,7 +239,7 @@ def leave_knot(X, data, basis, state, knots, limits, event, edge, tau, moved, di
     coef = true_coefs(data, basis)
     ahead = true_step(data, basis, coef, direction, change, stop, place)
     entering = index if kind == ENTERS else -1
-    if not ahead * span(data, basis, direction, entering) > _SAME * state.clock[2]:
+    if not ahead * span(data, basis, direction, entering) > ROUNDING * state.clock[2]:
         return False, MORE
     beta = true_duals(data, basis, state)
     gains = signed_weights(data, basis)
@@ -262,7 +261,7 @@ def leave_knot(X, data, basis, state, knots, limits, event, edge, tau, moved, di
 def reach_knot(X, data, basis, state, knots, limits, n_duals):
     """Record the vertex that was reached; returns a reason to stop, or MORE."""
     coef, k = true_coefs(data, basis), knots.lengths[0] - 1
-    if one_norm(data, basis, coef) <= (1 + _SAME) * knots.s[k]:  # the step was rounding
+    if one_norm(data, basis, coef) <= (1 + ROUNDING) * knots.s[k]:  # the step was rounding
         knots.penalty[k], knots.lengths[2] = 0.0, n_duals
         return MORE
     arrive(data, basis, knots, limits, coef)

@@ -22,15 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
+from anynorm.design.limits import DEPENDENT
 from anynorm.solvers.frame import factor_loops
 from anynorm.solvers.frame.budget import Budget
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-_DEPENDENT = 1e-13  # pivots below this share of the diagonal are rounding
 _NEGATIVE = -1e-8  # squared lengths below this share of a sum's terms are not
-_TRIALS = 20
 _BLOCK = 512  # rows of the factor that are made at a time
 
 
@@ -138,7 +137,7 @@ class Corral:
         Differences from x are computed, not new points, for the digits of the gradient.
         """
         before, g = self.S, self.g.copy()
-        for _ in range(_TRIALS):
+        for _ in range(20):  # of throwing points out; then one at a time, by Wolfe's own step
             stay = target > 0
             if not stay.any():
                 break
@@ -200,7 +199,7 @@ class Corral:
             self.R = _enlarged(self.R, self.size, self.size + 1)
         self._column = self.G[self.S, i] + self.shift
         diagonal = self.G[i, i] + self.shift
-        least = _DEPENDENT * diagonal
+        least = DEPENDENT * diagonal
         pivot = factor_loops.append(self.R, self.size, self._column, diagonal, least)
         if pivot <= least:
             # v = (-column, 1) has v'H v = pivot, so that v'G v can be negative in earnest.
@@ -247,7 +246,7 @@ class Corral:
         """Take S for the corral, with a new factor; False, and nothing done, if it is dependent."""
         H = self.G[np.ix_(S, S)]
         H += self.shift
-        least = _DEPENDENT * H.diagonal()
+        least = DEPENDENT * H.diagonal()
         if not _cholesky(H) or not (H.diagonal() ** 2 > least).all():
             return False
         self.S, self.size = S, len(S)

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.design.limits import FLOOR
 from anynorm.design.points import KernelPoints, Points, gram, scaled
 from anynorm.kernels.definite import is_semidefinite
 from anynorm.problem import HullProblem
@@ -40,7 +41,7 @@ _FIRST = 400  # the most points to begin with
 _ALL_AT_ONCE = 2000  # so many points or fewer in a space of far more dimensions are all taken
 _GUESS = 1000  # more points than that are asked for a guess, where they know one
 _STALLS = 3  # rounds without progress that show rounding to be the limit
-_BLOCK_STALLS = 100
+_BLOCK_STALLS = 100  # blocks without a tenth of the gap: blocks are small steps, so many of them
 _SHARE = 0.1  # of the gap wanted, for the problem of the working points
 
 
@@ -94,7 +95,7 @@ class HullSearch:
     ) -> None:
         self.points, self.tol, self.budget = points, tol, budget
         self.norms, self.zero_primal = norms, float(norms.max())
-        self.floor = 1e-10 * self.zero_primal
+        self.floor = FLOOR * self.zero_primal
         # The entries of a kernel matrix are rounded: a smaller x'Kx cannot be told from zero.
         known = 4 * np.finfo(np.float64).eps if isinstance(points, KernelPoints) else 0.0
         self.problem = HullProblem(self.zero_primal, known * self.zero_primal)

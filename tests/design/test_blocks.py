@@ -2,7 +2,7 @@
 
 import pytest
 
-from anynorm.kernels import blocks
+from anynorm.design import blocks, limits
 
 
 @pytest.mark.parametrize("stop", [0, 1, 7, 8])
@@ -14,7 +14,7 @@ def test_ranges_are_the_whole_in_order(stop, step):
 
 
 def test_rows_are_as_many_as_there_is_room_for(monkeypatch):
-    monkeypatch.setattr(blocks, "VALUES_AT_ONCE", 20)
+    monkeypatch.setattr(limits, "VALUES_AT_ONCE", 20)
     assert [part.stop - part.start for part in blocks.row_ranges(10, 5)] == [4, 4, 2]
     assert len(list(blocks.row_ranges(3, 1000))) == 3
     assert list(blocks.row_ranges(3, 0)) == [slice(0, 3)]
