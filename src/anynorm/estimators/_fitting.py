@@ -55,22 +55,9 @@ def solve_classes(
     report: Callable[[int, Progress], None] | None,
     **regulariser: Any,
 ) -> list[Found]:
-    """Solve the estimator's binary problems with one of the solvers.
+    """Solve the estimator's binary problems with one of the solvers, until the deadline `end`.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Its C, loss, intercept, tol, max_iter, random_state, n_jobs and warm start are used.
-    data : Labelled
-        What was validated.
-    solve : callable
-        ``solve(problem, tol=, max_iter=, deadline=, seed=, start=, progress=)``.
-    end : float or None
-        The deadline.
-    report : callable or None
-        As in `run_all`.
-    **regulariser : dict
-        The pieces of `Problem` that say what is penalised; none for the plain 2-norm.
+    `regulariser` has the pieces of `Problem` that say what is penalised; none for the 2-norm.
     """
     starts, first = warm_starts(estimator, data), seed(estimator.random_state)
 
@@ -95,24 +82,10 @@ def run_all(
     n_jobs: int | None,
     report: Callable[[int, Progress], None] | None,
 ) -> list[Found]:
-    """Solve independent problems, `n_jobs` at a time.
+    """What ``solve(index, progress)`` returns for each of `count` problems, `n_jobs` at a time.
 
-    Parameters
-    ----------
-    count : int
-        The number of problems.
-    solve : callable
-        ``solve(index, progress)`` solves problem `index`.  The problems share nothing that
-        changes, so the result does not depend on `n_jobs`.
-    n_jobs : int or None
-        The number of threads, as in joblib.
-    report : callable or None
-        ``report(index, progress)`` is called with every progress report.
-
-    Returns
-    -------
-    list
-        What `solve` returned, in the order of the problems.
+    The problems share nothing that changes, so the result does not depend on `n_jobs`.
+    ``report(index, progress)`` is called with every progress report.
     """
     if count == 1 or effective_n_jobs(n_jobs) == 1:
         return [solve(k, _bound(report, k)) for k in range(count)]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,11 +12,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix
-from anynorm.estimators._fitting import Report, run_all, store, warm_starts
+from anynorm.estimators._fitting import Report, deadline, run_all, store, warm_starts
 from anynorm.estimators._linear_model import labels_of
 from anynorm.estimators._messages import classes_printer
 from anynorm.estimators.checks.labels import Labelled, usable_weights, validate
 from anynorm.estimators.checks.matrices import known_matrix
+from anynorm.estimators.checks.parameters import check_parameters
 from anynorm.kernels import kernel_of, takes_matrix
 from anynorm.kernels.gram import Gram, make_gram
 from anynorm.kernels.sums import DenseSums, KernelSums
@@ -32,18 +33,75 @@ _NARROW_ERROR = 1e-3  # of a score, where a margin is 1, that float32 kernel val
 
 
 class KernelClassifier(ClassifierMixin, BaseEstimator):
-    """Base class: scores and labels from ``support_vectors_``, ``dual_coef_``, ``intercept_``."""
+    """Base class: a fit, and scores and labels from what it has found.
+
+    A subclass has its parameters and says what `_loss` they mean, perhaps more.
+    """
 
     _kept: ClassVar[tuple[str, ...]] = ("_duals",)  # private, and a part of the fitted state
     _kernel_of_rows: ClassVar[str] = "_sums"  # what has the kernel of the support vectors
 
     kernel: Any
+    time_limit: float | None
     n_jobs: int | None
     support_vectors_: Matrix
     dual_coef_: np.ndarray
     intercept_: np.ndarray
     classes_: np.ndarray
     _sums: KernelSums
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows to learn from; the kernel matrix, of shape (n, n), for
+            ``kernel="precomputed"``.
+        y : array-like of shape (n,)
+            Their class labels, of two classes or more.
+        sample_weight : array-like of shape (n,), float or None, default=None
+            The weights of the rows, at least 0; None is 1 for all.
+
+        Returns
+        -------
+        KernelClassifier
+            The estimator itself, fitted.
+
+        Raises
+        ------
+        ValueError
+            Where a parameter, the kernel or the data cannot be used; the message says which and
+            what to do.
+
+        Examples
+        --------
+        >>> from anynorm import SVC
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"]
+        >>> model = SVC(C=10.0, slack="linf").fit(X, y, sample_weight=[1, 2, 2, 1])
+        >>> model.predict([[0.4], [2.6]]).tolist()
+        ['low', 'high']
+        """
+        self._check()
+        end = deadline(self.time_limit)
+        data, gram = validate_kernel(self, X, y, sample_weight)
+        problems = kernel_problems(self, data, gram, self._loss(data))
+        solutions, more = self._solved(problems, data, end, sample_weight)
+        return store_kernel(self, data, gram, solutions, more)
+
+    def _check(self) -> None:
+        """Raise where a parameter cannot be used."""
+        check_parameters(self)
+
+    def _loss(self, data: Labelled) -> Loss:
+        """What the slacks of these rows cost."""
+        raise NotImplementedError
+
+    def _solved(
+        self, problems: Sequence[Problem], data: Labelled, end: float | None, sample_weight: Any
+    ) -> tuple[Sequence[Solution], Mapping[str, Any]]:
+        """The solutions of the binary problems, and fitted attributes that come with them."""
+        return solve_kernels(self, data, problems, end), {}
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Score the rows of X: how far, and on which side of the surface, they lie.
@@ -146,34 +204,17 @@ def kernel_rows(estimator: Any, gram: Any, n_problems: int) -> KernelRows:
 
 
 def solve_kernels(
-    estimator: Any,
-    data: Labelled,
-    problems: Sequence[Problem],
-    solve: Callable[..., Solution],
-    end: float | None,
+    estimator: Any, data: Labelled, problems: Sequence[Problem], end: float | None
 ) -> list[Solution]:
-    """Solve binary problems that share the rows of their kernel matrix.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Its tol, max_iter, cache_size, n_jobs, warm start and verbosity are used.
-    data : Labelled
-        What was validated.
-    problems : sequence of Problem
-        From `kernel_problems`.
-    solve : callable
-        ``solve(problem, tol=, max_iter=, deadline=, rows=, start=, progress=)``.
-    end : float or None
-        The deadline.
-    """
+    """Solve binary problems, from `kernel_problems`, that share the rows of their kernel matrix."""
+    from anynorm.solvers.kernel import solve_kernel  # Numba: for those who fit, not predict
     from anynorm.solvers.linear import solve_linear
 
     rows = kernel_rows(estimator, problems[0].gram, len(problems))
     starts = warm_starts(estimator, data)
 
     def run(index: int, progress: Report | None) -> Solution:
-        return solve(
+        return solve_kernel(
             problems[index],
             tol=float(estimator.tol),
             max_iter=int(estimator.max_iter),
@@ -193,7 +234,7 @@ def store_kernel(
     data: Labelled,
     gram: Gram,
     solutions: Sequence[Solution],
-    more: Mapping[str, Any] | None = None,
+    more: Mapping[str, Any],
 ) -> Any:
     """Give a kernel `estimator` its fitted attributes, in one step; see `store`.
 
@@ -209,7 +250,7 @@ def store_kernel(
         "n_support_": counts,
         "_sums": sums,
     }
-    return store(estimator, data, solutions, fitted | dict(more or {}))
+    return store(estimator, data, solutions, fitted | dict(more))
 
 
 def support_of(data: Labelled, solutions: Sequence[Solution]) -> tuple[np.ndarray, np.ndarray]:

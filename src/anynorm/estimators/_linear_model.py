@@ -11,7 +11,10 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix, design_of
+from anynorm.estimators._fitting import deadline
+from anynorm.estimators.checks.labels import Labelled, validate
 from anynorm.estimators.checks.matrices import known_matrix
+from anynorm.estimators.checks.parameters import check_parameters
 
 
 def linear_scores(X: Matrix, coef: Any, intercept: np.ndarray) -> np.ndarray:
@@ -31,13 +34,55 @@ def labels_of(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 class LinearClassifier(ClassifierMixin, BaseEstimator):
-    """Base class: scores and labels from ``coef_`` and ``intercept_``."""
+    """Base class: a fit, and scores and labels from ``coef_`` and ``intercept_``.
+
+    A subclass has its parameters and `_fit_rows`, or a `fit` of its own.
+    """
 
     _kept: ClassVar[tuple[str, ...]] = ("_duals",)  # private, and a part of the fitted state
 
+    time_limit: float | None
     coef_: Any
     intercept_: np.ndarray
     classes_: np.ndarray
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows to learn from.
+        y : array-like of shape (n,)
+            Their class labels, of two classes or more.
+        sample_weight : array-like of shape (n,), float or None, default=None
+            The weights of the rows, at least 0; None is 1 for all.
+
+        Returns
+        -------
+        LinearClassifier
+            The estimator itself, fitted.
+
+        Raises
+        ------
+        ValueError
+            Where a parameter or the data cannot be used; the message says which and what to do.
+
+        Examples
+        --------
+        >>> from anynorm import LinearSVC
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"]
+        >>> model = LinearSVC(C=10.0).fit(X, y, sample_weight=[1, 2, 2, 1])
+        >>> model.predict([[0.4], [2.6]]).tolist()
+        ['low', 'high']
+        """
+        check_parameters(self)
+        end = deadline(self.time_limit)
+        return self._fit_rows(validate(self, X, y, sample_weight), end)
+
+    def _fit_rows(self, data: Labelled, end: float | None) -> Self:
+        """Solve the problems of checked rows until the deadline, and store what is found."""
+        raise NotImplementedError
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Score the rows of X: how far, and on which side of the hyperplane, they lie.

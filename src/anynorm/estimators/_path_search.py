@@ -214,19 +214,9 @@ class SearchedPaths:
         return counts
 
     def held_out_scores(self, s: np.ndarray, index: int) -> np.ndarray:
-        """The decision values of all rows, at every s, by the folds that held them out.
+        """The decision values (len(s), n) of all rows in a problem, by folds that held them out.
 
-        Parameters
-        ----------
-        s : ndarray of shape (m,)
-            Where on the paths.
-        index : int
-            Of which binary problem.
-
-        Returns
-        -------
-        ndarray of shape (m, n)
-            The mean where several folds held a row out, NaN where none did.
+        That is the mean where several folds held a row out, NaN where none did.
         """
         n = len(self.search.y)
         total, count = np.zeros((len(s), n)), np.zeros(n)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from anynorm.estimators._docs import documented_like
 from anynorm.estimators._fitting import deadline
 from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import progress_printer, say, warn_if_not_converged
@@ -15,11 +16,13 @@ from anynorm.estimators._state import keep
 from anynorm.estimators.checks.labels import usable_targets, usable_weights
 from anynorm.estimators.checks.matrices import check_squares, known_matrix, training_matrix
 from anynorm.estimators.checks.parameters import check_parameters, check_values
+from anynorm.estimators.linear_svc import LinearSVC
 from anynorm.estimators.paths.lasso_path import LassoPath
 from anynorm.estimators.sparse_path import warn_of_gaps
 from anynorm.problem.solution import Solution
 
 
+@documented_like(LinearSVC)
 class ConstrainedLasso(RegressorMixin, BaseEstimator):
     r"""Least squares with a bound on the 1-norm of the coefficients, certified.
 
@@ -34,14 +37,12 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
     ----------
     radius : float, default=1.0
         The largest 1-norm r of the coefficients.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept.
+    fit_intercept : as in `LinearSVC`
     tol : float, default=1e-6
         The relative duality gap to reach.
     max_iter : int, default=1000
         The most working sets of columns.
-    time_limit : float or None, default=None
-        The most seconds for the whole fit; what was reached by then is kept.
+    time_limit : as in `LinearSVC`
     verbose : int, default=0
         0 is silent, 1 prints a line for each working set, 2 adds the certificate.
 
@@ -59,10 +60,7 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
         from the solver.
     n_iter_ : int
         The working sets used.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (p,)
-        The names of the features, where X was a frame with string column names.
+    n_features_in_, feature_names_in_ : as in `LinearSVC`
 
     See Also
     --------

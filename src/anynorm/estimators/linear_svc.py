@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from anynorm.estimators._fitting import deadline, solve_classes, store_linear
+from anynorm.estimators._fitting import solve_classes, store_linear
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._messages import classes_printer
-from anynorm.estimators.checks.labels import validate
-from anynorm.estimators.checks.parameters import check_parameters
+from anynorm.estimators.checks.labels import Labelled
 
 
 class LinearSVC(LinearClassifier):
@@ -134,39 +133,7 @@ class LinearSVC(LinearClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            The rows to learn from.
-        y : array-like of shape (n,)
-            Their class labels, of two classes or more.
-        sample_weight : array-like of shape (n,), float or None, default=None
-            The weights of the rows, at least 0; None is 1 for all.
-
-        Returns
-        -------
-        LinearSVC
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where a parameter or the data cannot be used; the message says which and what to do.
-
-        Examples
-        --------
-        >>> from anynorm import LinearSVC
-        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"]
-        >>> model = LinearSVC(C=10.0).fit(X, y, sample_weight=[1, 2, 2, 1])
-        >>> model.predict([[0.4], [2.6]]).tolist()
-        ['low', 'high']
-        """
-        check_parameters(self)
-        end = deadline(self.time_limit)
-        data = validate(self, X, y, sample_weight)
+    def _fit_rows(self, data: Labelled, end: float | None) -> Self:
         from anynorm.solvers.linear import solve_linear  # Numba: for those who fit, not predict
 
         solutions = solve_classes(self, data, solve_linear, end, report=classes_printer(self, data))

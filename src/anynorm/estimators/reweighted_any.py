@@ -17,10 +17,12 @@ from sklearn.utils.sparsefuncs import inplace_column_scale, min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix
+from anynorm.estimators._docs import documented_like
 from anynorm.estimators._state import keep
 from anynorm.estimators.checks.labels import one_column
 from anynorm.estimators.checks.matrices import known_matrix, training_matrix
 from anynorm.estimators.checks.parameters import check_parameters
+from anynorm.estimators.linear_svc import LinearSVC
 
 _PRUNED_SHARE = 1e-4
 
@@ -43,6 +45,7 @@ def _has(method: str) -> Callable[[Any], bool]:
     return check
 
 
+@documented_like(LinearSVC)
 class Reweighted(MetaEstimatorMixin, BaseEstimator):
     r"""The walk from the 2-norm to the 1-norm around any 2-norm penalised estimator.
 
@@ -79,10 +82,7 @@ class Reweighted(MetaEstimatorMixin, BaseEstimator):
         One record per round: ``coef``, ``intercept``, ``n_nonzero``.
     classes_ : ndarray of shape (2,)
         The class labels, where the estimator is a classifier.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (p,)
-        The names of the features, where X was a frame with string column names.
+    n_features_in_, feature_names_in_ : as in `LinearSVC`
 
     See Also
     --------

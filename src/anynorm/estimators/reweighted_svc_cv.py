@@ -20,6 +20,7 @@ from anynorm.estimators._cross_validation import (
     splits_of,
     standard_error,
 )
+from anynorm.estimators._docs import documented_like
 from anynorm.estimators._fitting import Report, binary_problem, deadline, of_any, run_all
 from anynorm.estimators._linear_model import labels_of, linear_scores
 from anynorm.estimators._messages import say
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from anynorm.solvers.linear import Round
 
 
+@documented_like(ReweightedSVC)
 class ReweightedSVCCV(ReweightedSVC):
     """`ReweightedSVC` with C and the number of rounds chosen by cross-validation.
 
@@ -56,20 +58,8 @@ class ReweightedSVCCV(ReweightedSVC):
         of the values of C that reach the best score there, then the number of rounds whose best
         score is highest, fewest at ties.  "one_se": of all cells within one standard error of the
         best one, the one with the fewest features; ties go to fewer rounds, then to the smaller C.
-    prune : bool, default=True
-        As in `ReweightedSVC`, and so are all parameters below.
-    loss : str, default="hinge"
-        The loss.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept.
-    intercept_scaling : float or None, default=None
-        The constant feature of a penalised intercept.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes.
-    tol : float, default=1e-4
-        The relative duality gap to which every round is solved.
-    max_iter : int, default=10_000
-        The most iterations per round and binary problem.
+    prune, loss, fit_intercept, intercept_scaling, class_weight : as in `ReweightedSVC`
+    tol, max_iter : as in `ReweightedSVC`
     time_limit : float or None, default=None
         The most seconds for everything together.
     n_jobs : int or None, default=None
@@ -97,8 +87,7 @@ class ReweightedSVCCV(ReweightedSVC):
         ``mean_fit_time`` (of the walk as far as `max_rounds`).
     coef_, intercept_, classes_, history_, certificate_, n_iter_, n_features_in_
         As in `ReweightedSVC`, of the fit to all rows with ``C_`` and ``n_rounds_``.
-    feature_names_in_ : ndarray of shape (p,)
-        The names of the features, where X was a frame with string column names.
+    feature_names_in_ : as in `ReweightedSVC`
 
     See Also
     --------
@@ -203,28 +192,11 @@ def fit_table(
     report: Report | None = None,
     on_walk: Callable[[float], None] | None = None,
 ) -> ReweightedSVCCV:
-    """Fill the table of `estimator`, choose from it and fit to all rows.
+    """Fill the table of `estimator`, choose from it and fit to all rows, until the deadline `end`.
 
-    Parameters
-    ----------
-    estimator : ReweightedSVCCV
-        What to fit; its `cv`, `scoring` and `time_limit` are not looked at.
-    data : Labelled
-        All rows, validated.
-    y : ndarray of shape (n,)
-        Their labels.
-    weights : ndarray of shape (n,) or None
-        Their weights, without those of the classes.
-    folds : Folds
-        The rows of the folds.
-    scorer : callable or None
-        ``scorer(estimator, X, y)``; None is the accuracy.
-    end : float or None
-        The deadline.
-    report : callable or None, default=None
-        Called with the progress of every walk.
-    on_walk : callable or None, default=None
-        Called with the gap of every walk of a fold when it is done.
+    Its `cv`, `scoring` and `time_limit` are not looked at.  `weights` are without those of the
+    classes; a `scorer` of None is the accuracy.  `report` is called with the progress of every
+    walk, `on_walk` with the gap of every walk of a fold when it is done.
     """
     from anynorm.solvers.linear import shared_over_C  # Numba: for those who fit, not predict
 
@@ -248,14 +220,9 @@ def fit_table(
 
 
 def choose(rule: str, scores: np.ndarray, features: np.ndarray) -> tuple[int, int]:
-    """The cell (place of C, place of the round) that a rule takes.
+    """The cell (place of C, place of the round) that a rule of `ReweightedSVCCV` takes.
 
-    Parameters
-    ----------
-    rule : {"best", "paper", "one_se"}
-        See `ReweightedSVCCV`.
-    scores, features : ndarray of shape (number of Cs, rounds, folds)
-        What the folds scored and how many features they used; the Cs ascend.
+    `scores` and `features` are by C, which ascends, round and fold.
     """
     mean = scores.mean(axis=2)
     best = mean.max()

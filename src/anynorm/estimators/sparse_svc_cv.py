@@ -8,12 +8,15 @@ from typing import Any, Self
 from sklearn.utils import column_or_1d
 
 from anynorm.estimators._cross_validation import SlicedFolds, row_weights, scorer_of, splits_of
+from anynorm.estimators._docs import documented_like
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._path_search import PathSearch
 from anynorm.estimators.checks.labels import usable_penalties, validate
 from anynorm.estimators.checks.parameters import check_parameters, one_of
+from anynorm.estimators.sparse_svc import SparseSVC
 
 
+@documented_like(SparseSVC)
 class SparseSVCCV(LinearClassifier):
     r"""The 1-norm support vector classifier with the bound s chosen by cross-validation.
 
@@ -44,9 +47,7 @@ class SparseSVCCV(LinearClassifier):
     max_features : int or None, default=None
         Follow the paths until more features than that would be in use; a path is then taken to
         stay at its last point.
-    penalty_weights : array-like of shape (p,) or None, default=None
-        The weights :math:`u_j`: 0 is never penalised, infinity leaves the feature out; None is 1
-        for all.
+    penalty_weights : as in `SparseSVC`
     fit_intercept : bool, default=True
         Whether to fit an intercept; it is not penalised.
     class_weight : dict, "balanced" or None, default=None
@@ -88,18 +89,12 @@ class SparseSVCCV(LinearClassifier):
         The share of the folds that use the feature at ``s_``, for at least one class.
     coef_ : ndarray of shape (1, p) or (K, p)
         The coefficients: one row for two classes, one per class otherwise.
-    intercept_ : ndarray of shape (1,) or (K,)
-        The intercepts.  Where several are optimal, the middle of their interval.
-    classes_ : ndarray of shape (K,)
-        The class labels, sorted.
+    intercept_, classes_ : as in `SparseSVC`
     certificate_ : Certificate
         The certificate of the model for the penalised problems with ``C_``.
     n_iter_ : int
         The most pivots that a path of all rows took.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (p,)
-        The names of the features, where X was a frame with string column names.
+    n_features_in_, feature_names_in_ : as in `SparseSVC`
 
     See Also
     --------
