@@ -37,7 +37,6 @@ class LogisticLoss(Loss):
     curvature_bound = 0.25
 
     def value(self, r: ArrayLike, C: float, weights: Array | None = None) -> float:
-        """Return g(r)."""
         costs = np.logaddexp(0.0, np.asarray(r, dtype=np.float64) - 1.0)
         return C * float(costs.sum() if weights is None else weights @ costs)
 
@@ -56,7 +55,6 @@ class LogisticLoss(Loss):
         return CurvedBox(False, np.zeros(len(weights)), C * weights)
 
     def curve(self, cost: Array) -> LogisticCurve:
-        """Return the loss as Newton's method sees it."""
         return LogisticCurve(cost)
 
     def best_scale(
@@ -122,11 +120,9 @@ class LogisticCurve(Curve):
     """h(r) = cost * log(1 + exp(r - 1))."""
 
     def dual(self, residual: Array) -> Array:
-        """Return h'(r)."""
         return self.cost * expit(residual - 1.0)
 
     def curvature(self, residual: Array) -> Array:
-        """Return h''(r)."""
         return self.cost * expit(residual - 1.0) * expit(1.0 - residual)
 
     def model(self, residual: Array) -> CurveModel:

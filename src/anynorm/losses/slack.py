@@ -46,16 +46,13 @@ class SlackLoss(Loss):
 
     @property
     def signed(self) -> bool:
-        """Whether the dual variables may be negative."""
         return self.constraints == "equality"
 
     @property
     def one_sided(self) -> bool:
-        """Whether margins of 1 and more are free of cost."""
         return self.constraints == "inequality"
 
     def without_weights(self) -> tuple[Loss, Array | None]:
-        """Return the loss of unweighted rows, and the weights of its norm (None for none)."""
         weights = self.slack.row_weights
         if weights is None:
             return self, None
@@ -66,7 +63,6 @@ class SlackLoss(Loss):
         return self.slack.dual_set(C, weights, self.signed)
 
     def value(self, r: ArrayLike, C: float, weights: Array | None = None) -> float:
-        """Return g(r)."""
         r, slack = np.asarray(r, dtype=np.float64), self.weighted(weights)
         return C * slack.value(slack.cheapest_above(r) if self.one_sided else r)
 
@@ -77,10 +73,6 @@ class SlackLoss(Loss):
         return clipped if absent is None else np.where(absent > 0, clipped, 0.0)
 
     def bias_interval(self, scores: Array, y: Array, weights: Array | None = None) -> Interval:
-        """Return the ends of the interval of all b that minimise ``g(1 - y (scores + b))``.
-
-        An end is infinite where only one class has weight and margins of 1 and more are free.
-        """
         t, slack = y - scores, self.weighted(weights)
         if slack.row_weights is not None:
             kept = slack.row_weights > 0
@@ -117,7 +109,6 @@ class NormLoss(SlackLoss):
         return self.slack.bias_falls
 
     def resolve(self, X: Any) -> Loss:
-        """Return the loss for the rows of X (only norms made from the data change)."""
         norm = self.slack.resolve(X)
         return self if norm is self.slack else replace(self, slack=norm)
 
@@ -127,12 +118,10 @@ class NormLoss(SlackLoss):
         return float(a.sum()) if allowed else -math.inf
 
     def clip_dual(self, a: ArrayLike, C: float, weights: Array | None = None) -> Array:
-        """Return a with wrong signs, rows of weight 0 and excess over a box removed."""
         clipped = super().clip_dual(a, C, weights)
         return self.weighted(weights).clipped(clipped, C)
 
     def largest_scale(self, a: Array, C: float, weights: Array | None = None) -> float:
-        """Return the largest t for which t*a is allowed (a of the right signs)."""
         size = self._dual_size(a, weights)
         return C / size if size > 0 else math.inf
 
@@ -183,7 +172,6 @@ class SquaredLoss(SlackLoss):
         return quadratic_scale(float(a.sum()), curvature, limit)
 
     def curve(self, cost: Array) -> Curve:
-        """Return the loss as Newton's method sees it."""
         return SquaredHingeCurve(cost) if self.one_sided else SquaredCurve(cost)
 
 
@@ -192,11 +180,9 @@ class SquaredHingeCurve(Curve):
     """h(r) = cost * max(r, 0)^2."""
 
     def dual(self, residual: Array) -> Array:
-        """Return h'(r)."""
         return 2.0 * self.cost * np.maximum(residual, 0.0)
 
     def curvature(self, residual: Array) -> Array:
-        """Return h''(r)."""
         return np.where(residual > 0, 2.0 * self.cost, 0.0)
 
     def model(self, residual: Array) -> CurveModel:
@@ -209,11 +195,9 @@ class SquaredCurve(Curve):
     """h(r) = cost * r^2."""
 
     def dual(self, residual: Array) -> Array:
-        """Return h'(r)."""
         return 2.0 * self.cost * residual
 
     def curvature(self, residual: Array) -> Array:
-        """Return h''(r)."""
         return 2.0 * self.cost
 
     def model(self, residual: Array) -> CurveModel:

@@ -71,7 +71,6 @@ class BudgetReport(Report):
             require_names(self, "support_names", n)
 
     def packed(self) -> dict[str, Any]:
-        """Return what `json.dumps` takes."""
         m = len(np.asarray(self.budgets))
         weights, reference = self.support_weights, None
         if self.reference is not None:

@@ -44,7 +44,6 @@ class GenericReport(Report):
             self._check_features(np.shape(self.coefs)[1])
 
     def packed(self) -> dict[str, Any]:
-        """Return what `json.dumps` takes."""
         p = 0 if self.coefs is None else np.shape(self.coefs)[1]
         return self._shared(p) | {
             "coefs": optional(self.coefs, "f8"),

@@ -139,7 +139,6 @@ class PathReport(Report):
             require_names(self, "sample_names", rows.pop())
 
     def packed(self) -> dict[str, Any]:
-        """Return what `json.dumps` takes."""
         page = self._shared(self.classes[0].path.n_features_in_)
         views = [_class(view, len(self.classes)) for view in self.classes]
         thinned = [note for _, notes in views for note in notes]

@@ -67,7 +67,6 @@ class WalkReport(Report):
             )
 
     def packed(self) -> dict[str, Any]:
-        """Return what `json.dumps` takes."""
         coefs = np.asarray(self.coefs, dtype=np.float64)
         rounds, problems, p = coefs.shape
         flat = sp.csr_array(coefs.reshape(rounds * problems, p))
