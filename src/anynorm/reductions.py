@@ -80,15 +80,6 @@ def lasso_by_svm(
 ) -> Array:
     """Return the coefficients of a Lasso by Wolfe's method on the equivalent SVM.
 
-    Parameters
-    ----------
-    A, b, radius : ndarray, ndarray, float
-        A few columns, what they are to come near to, and the largest 1-norm.
-    start : ndarray
-        Coefficients to start from.
-    tol, deadline : float
-        The relative gap to reach, and the `time.monotonic()` value at which to stop.
-
     Examples
     --------
     >>> import numpy as np

@@ -31,18 +31,9 @@ _LITTLE_BYTES = 1 << 24  # that nobody misses, whatever the limit
 class KernelRows:
     """float32 rows of a kernel matrix, at most `max_bytes` of them, shared by several problems.
 
-    Parameters
-    ----------
-    gram : Gram
-        The kernel and its points.
-    max_bytes : int
-        The memory for rows; a few rows are kept in any case.
-    holders : int
-        How many problems may hold rows at the same time.
-    exact : bool
-        Whether rows are float64; they are float32 otherwise.
-    buffer : ndarray, optional
-        The memory to use instead of new memory, flat and of the rows' type.
+    A few rows are kept in any case.  `holders` says how many problems may hold rows at the same
+    time; `exact` rows are float64.  A `buffer`, flat and of the rows' type, is used instead of new
+    memory.
 
     Attributes
     ----------

@@ -31,14 +31,7 @@ WORTH_COMPILED = 1 << 24  # kernel values from which Numba's own start is paid b
 
 
 class KernelSums:
-    """Sums over the values of a kernel, by its function of two sets of rows.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        The kernel.
-    columns : dense array or CSR
-        The fixed rows z_j.
+    """Sums over the values of a kernel, by its function of two sets of rows; z_j are `columns`.
 
     Attributes
     ----------
@@ -96,16 +89,8 @@ class KernelSums:
 class DenseSums(KernelSums):
     """The same for kernels of products of dense rows, by matrix products.
 
-    Parameters
-    ----------
-    kernel : ProductKernel
-        The kernel.
-    columns : ndarray of shape (m, p)
-        The fixed rows, used without a copy where they have the dtype and there is no origin.
-    dtype : dtype
-        The precision of the kernel values, float64 or float32; sums of blocks are float64.
-    origin : ndarray of shape (p,) or None
-        What is taken off all rows first.
+    The fixed rows are used without a copy where they have the dtype, float64 or float32, and there
+    is no origin.  Sums of blocks are float64.
     """
 
     def __init__(
