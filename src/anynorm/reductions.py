@@ -24,10 +24,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from anynorm.design import Matrix, design_of
-from anynorm.design.checks import finite_matrix, finite_vector, positive, signs
+from anynorm.design.checks import Array, finite_matrix, finite_vector, positive, signs
 from anynorm.design.points import Points, as_points
-
-Array = NDArray[np.float64]
 
 __all__ = ["LassoAsSVM", "SVMAsLasso", "SoftMargin", "lasso_to_svm", "soft_margin", "svm_to_lasso"]
 

@@ -55,10 +55,9 @@ from anynorm.losses.bias import optimal_bias_interval
 from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
 from anynorm.problem.certificate import certify, relative_gap
-from anynorm.problem.repair import repair_dual
+from anynorm.problem.repair import Array, repair_dual
 from anynorm.problem.solution import Solution, Status
 
-Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 __all__ = ["Screening", "screen"]

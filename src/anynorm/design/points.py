@@ -14,9 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from anynorm.design import Design, design_of
-from anynorm.design.checks import finite_matrix
+from anynorm.design.checks import Array, finite_matrix
 
-Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 

@@ -25,10 +25,8 @@ from anynorm.kernels import (
     kernel_of,
 )
 from anynorm.kernels.blocks import ranges, row_ranges
-from anynorm.kernels.kernel import finite
+from anynorm.kernels.kernel import Array, finite
 from anynorm.kernels.sums import WORTH_COMPILED, DenseSums, KernelSums
-
-Array = NDArray[np.float64]
 
 _COLUMNS = 2048  # that are taken out of X, and widened, at once
 _WORTH_HALVING = 512  # columns from which pairs of them are evaluated once only,

@@ -19,9 +19,8 @@ from threadpoolctl import threadpool_limits
 
 from anynorm.kernels import blocks
 from anynorm.kernels.blocks import ranges
-from anynorm.kernels.kernel import Kernel, ProductKernel, squared_lengths
+from anynorm.kernels.kernel import Array, Kernel, ProductKernel, squared_lengths
 
-Array = NDArray[np.float64]
 Block = NDArray[Any]
 
 _CACHED_BYTES = 1 << 18  # of kernel values between their product and their sum: half a core's cache

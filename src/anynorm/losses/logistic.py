@@ -6,14 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, xlog1py, xlogy
 
 from anynorm.losses.curves import Curve, CurveModel
-from anynorm.losses.loss import ROUNDING, Interval, Loss
+from anynorm.losses.loss import ROUNDING, Array, Interval, Loss
 from anynorm.norms.dual_sets import CurvedBox
-
-Array = NDArray[np.float64]
 
 _SAFE_MARGIN = 64.0  # at which an example costs less than 1e-27
 _LEAST_CURVATURE = 1e-15  # of the cost: below it a model would divide by nothing

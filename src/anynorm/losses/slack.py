@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from anynorm.losses.curves import Curve, CurveModel
-from anynorm.losses.loss import ROUNDING, Constraints, Interval, Loss, finite
+from anynorm.losses.loss import ROUNDING, Array, Constraints, Interval, Loss, finite
 from anynorm.norms import Norm, SquaredL2, get_norm
 from anynorm.norms.best_bias import extremes
 from anynorm.norms.dual_sets import DualSet
-
-Array = NDArray[np.float64]
 
 _FEW = 16  # entries of a parameter that a name may show: a matrix would be written out in full
 

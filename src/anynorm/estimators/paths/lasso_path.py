@@ -11,18 +11,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from anynorm.estimators.checks.places import at_least_zero, feature_count, only_one
-from anynorm.estimators.paths.piecewise import PiecewiseLine, frozen, scores_along
+from anynorm.estimators.paths.piecewise import Array, PiecewiseLine, frozen, scores_along
 from anynorm.problem import LassoProblem
 from anynorm.problem.certificate import Certificate, certify
 
 if TYPE_CHECKING:
     from anynorm.design.views import CentredDesign
     from anynorm.solvers.lasso.homotopy import LassoRecord
-
-Array = NDArray[np.float64]
 
 
 class LassoPath:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anynorm.design import Matrix
 from anynorm.estimators.checks.places import at_least_zero, feature_count, only_one
-from anynorm.estimators.paths.piecewise import PiecewiseLine, frozen, scores_along
+from anynorm.estimators.paths.piecewise import Array, PiecewiseLine, frozen, scores_along
 from anynorm.problem import Problem
 from anynorm.problem.certificate import (
     Certificate,
@@ -32,8 +32,6 @@ from anynorm.problem.certificate import (
 )
 from anynorm.problem.path_record import PathRecord
 from anynorm.problem.solution import Solution
-
-Array = NDArray[np.float64]
 
 _EXACT = 1e-9
 _ROUNDING = 1e-14
