@@ -76,16 +76,7 @@ def lasso_to_svm(A: Any, b: ArrayLike, radius: float = 1.0) -> LassoAsSVM:
 def lasso_by_svm(
     A: Array, b: Array, radius: float, start: Array, *, tol: float, deadline: float
 ) -> Array:
-    """Return the coefficients of a Lasso by Wolfe's method on the equivalent SVM.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from anynorm.reductions import lasso_by_svm
-    >>> A, b = np.diag([2.0, 1.0]), np.array([2.0, 3.0])
-    >>> lasso_by_svm(A, b, 1.0, np.zeros(2), tol=1e-9, deadline=np.inf).round(6)
-    array([0.4, 0.6])
-    """
+    """Return the coefficients of a Lasso by Wolfe's method on the equivalent SVM."""
     from anynorm.solvers.simplex.min_norm import solve_min_norm
 
     points = lasso_to_svm(A, b, radius)

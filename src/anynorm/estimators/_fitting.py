@@ -16,7 +16,6 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from anynorm.estimators._messages import say_certificates, warn_if_not_converged
-from anynorm.estimators._state import keep
 from anynorm.estimators.checks.labels import Labelled
 from anynorm.estimators.checks.parameters import intercept_kind, seed
 from anynorm.losses import get_loss
@@ -160,6 +159,16 @@ def store(
     most = getattr(estimator, "max_iter", math.inf)
     warn_if_not_converged(certificate, fitted["n_iter_"], most)
     return estimator
+
+
+def keep(estimator: Any, fitted: Mapping[str, Any], names: np.ndarray | None) -> None:
+    """Give `estimator` what was fitted, in one step; an error before leaves the old state.
+
+    `names` are those of the features, None where X had none.
+    """
+    state = {k: v for k, v in vars(estimator).items() if k != "_duals" and not k.endswith("_")}
+    named = {} if names is None else {"feature_names_in_": names}
+    estimator.__dict__ = state | named | dict(fitted)
 
 
 def warm_starts(estimator: Any, data: Labelled) -> Sequence[np.ndarray | None]:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from anynorm.design import Matrix
-from anynorm.estimators._blocks import blocks
 from anynorm.estimators._choice import ScoreCurve
 from anynorm.estimators._cross_validation import Folds
 from anynorm.estimators._fitting import Report, of_any, run_all, store_linear
@@ -21,6 +20,7 @@ from anynorm.estimators.checks.labels import Labelled, labelled
 from anynorm.estimators.paths.accuracy import Changes, accuracy_changes, accuracy_table
 from anynorm.estimators.paths.solution_path import SolutionPath, used_features
 from anynorm.estimators.sparse_path import followed, path_problem, warn_of_gaps
+from anynorm.kernels.blocks import row_ranges
 
 
 @dataclass(frozen=True)
@@ -39,26 +39,16 @@ class PathSearch:
     ----------
     estimator : SparseSVCCV
         Its parameters say what is solved and what is chosen; `cv` and `scoring` are not looked at.
-    data : Labelled
-        All rows.
-    y : ndarray of shape (n,)
-        Their labels.
-    weights : ndarray of shape (n,) or None
-        Their weights, without those of the classes.
-    penalty_weights : ndarray of shape (p,) or None
-        The features' weights in the 1-norm.
-    folds : Folds
-        The rows of the folds.
+    data, y, weights : Labelled, ndarray of shape (n,), ndarray of shape (n,) or None
+        All rows, their labels, and their weights without those of the classes.
     scorer : callable or None
         ``scorer(estimator, X, y)`` for points at the joints; None is the accuracy for every s.
     began : float
         When the time that `estimator.time_limit` limits began, on `time.monotonic`'s clock.
     feature_names : ndarray of shape (p,) or None, default=None
         The names that paths know the features by.
-    report : callable or None, default=None
-        Called with the progress of every path.
-    on_path : callable or None, default=None
-        Called with every path when it is done.
+    report, on_path : callable or None, default=None
+        Called with the progress of every path, and with every path when it is done.
     """
 
     estimator: Any
@@ -196,7 +186,7 @@ class SearchedPaths:
         X, y, weights = search.folds.test(fold), search.y[test], search.weights_of(test)
         given = {} if weights is None else {"sample_weight": weights}
         found = np.empty(len(joints))
-        for block in blocks(len(joints), X.shape[0] * len(paths)):
+        for block in row_ranges(len(joints), X.shape[0] * len(paths)):
             part = joints[block]
             scores = np.stack([path.knots.scores(X, part) for path in paths], axis=2)
             for k, s in enumerate(part):
@@ -209,7 +199,7 @@ class SearchedPaths:
         counts = np.empty((len(s), len(self.folds)))
         for column, fold in enumerate(self.folds):
             widest = max(int(path.n_nonzero.max()) for path in fold.paths) * len(fold.paths)
-            for block in blocks(len(s), widest):
+            for block in row_ranges(len(s), widest):
                 counts[block, column] = np.diff(used_features(fold.paths, s[block]).indptr)
         return counts
 

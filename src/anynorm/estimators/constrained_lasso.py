@@ -9,10 +9,9 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.estimators._docs import documented_like
-from anynorm.estimators._fitting import deadline
+from anynorm.estimators._fitting import deadline, keep
 from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import progress_printer, say, warn_if_not_converged
-from anynorm.estimators._state import keep
 from anynorm.estimators.checks.labels import usable_targets, usable_weights
 from anynorm.estimators.checks.matrices import check_squares, known_matrix, training_matrix
 from anynorm.estimators.checks.parameters import check_parameters, check_values

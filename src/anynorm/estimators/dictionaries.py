@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from anynorm.design import Matrix
-from anynorm.estimators._state import keep
+from anynorm.estimators._fitting import keep
 from anynorm.estimators.checks.matrices import known_matrix, training_matrix
 from anynorm.estimators.checks.parameters import check_parameters
 from anynorm.kernels import KERNELS, is_kernel, kernel_of, takes_matrix
@@ -345,15 +345,7 @@ class PolynomialDictionary(_Dictionary):
 
 
 def degree_two(X: np.ndarray) -> np.ndarray:
-    """``sqrt(2) x_j``, ``sqrt(2) x_j x_k`` for j < k, and ``x_j**2``, as columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from anynorm.estimators.dictionaries import degree_two
-    >>> degree_two(np.array([[1.0, 3.0]])).round(2)
-    array([[1.41, 4.24, 4.24, 1.  , 9.  ]])
-    """
+    """``sqrt(2) x_j``, ``sqrt(2) x_j x_k`` for j < k, and ``x_j**2``, as columns."""
     n, p = X.shape
     out = np.empty((n, p * (p + 3) // 2), dtype=X.dtype)
     out[:, :p] = X

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix
 from anynorm.estimators._docs import documented_like
-from anynorm.estimators._state import keep
+from anynorm.estimators._fitting import keep
 from anynorm.estimators.checks.labels import one_column
 from anynorm.estimators.checks.matrices import known_matrix, training_matrix
 from anynorm.estimators.checks.parameters import check_parameters

@@ -170,53 +170,21 @@ class ReweightedSVCCV(ReweightedSVC):
         end = deadline(self.time_limit)
         data = validate(self, X, y, sample_weight, C=grid_of(self.Cs)[-1])
         labels = column_or_1d(y)
-        folds = SlicedFolds(data.X, splits_of(self.cv, labels, groups))
-        weights = row_weights(sample_weight, len(labels))
-        return fit_table(self, data, labels, weights, folds, scorer_of(self.scoring), end)
+        return WalkSearch(
+            estimator=self,
+            data=data,
+            y=labels,
+            weights=row_weights(sample_weight, len(labels)),
+            folds=SlicedFolds(data.X, splits_of(self.cv, labels, groups)),
+            scorer=scorer_of(self.scoring),
+            end=end,
+        ).fit()
 
     def _model(self, C: float, n_rounds: int) -> ReweightedSVC:
         """The estimator of one cell."""
         shared = ReweightedSVC().get_params(deep=False).keys() & self.get_params(deep=False).keys()
         given = {name: getattr(self, name) for name in shared} | {"n_jobs": None, "verbose": 0}
         return ReweightedSVC(C=float(C), n_rounds=int(n_rounds), **given)
-
-
-def fit_table(
-    estimator: ReweightedSVCCV,
-    data: Labelled,
-    y: np.ndarray,
-    weights: np.ndarray | None,
-    folds: Folds,
-    scorer: Any,
-    end: float | None,
-    report: Report | None = None,
-    on_walk: Callable[[float], None] | None = None,
-) -> ReweightedSVCCV:
-    """Fill the table of `estimator`, choose from it and fit to all rows, until the deadline `end`.
-
-    Its `cv`, `scoring` and `time_limit` are not looked at.  `weights` are without those of the
-    classes; a `scorer` of None is the accuracy.  `report` is called with the progress of every
-    walk, `on_walk` with the gap of every walk of a fold when it is done.
-    """
-    from anynorm.solvers.linear import shared_over_C  # Numba: for those who fit, not predict
-
-    grid = grid_of(estimator.Cs)
-    model = estimator._model(grid[0], 1)
-    data = labelled(model, data.X, y, weights, data.feature_names)
-    shared = shared_over_C(binary_problem(model, data, 0), float(estimator.tol))
-    table = _Table(estimator, grid, folds, y, weights, scorer, end, shared, report, on_walk)
-    table.fill()
-    chosen, rounds = choose(estimator.rule, table.scores, table.features)
-    model = estimator._model(grid[chosen], rounds + 1)
-    walks = model.set_params(n_jobs=estimator.n_jobs)._walks(data, end, of_any(report))
-    found = {
-        "C_": float(grid[chosen]),
-        "n_rounds_": rounds + 1,
-        "best_index_": chosen * int(estimator.max_rounds) + rounds,
-        "best_score_": float(table.scores[chosen, rounds].mean()),
-        "cv_results_": table.results(),
-    }
-    return store_walks(estimator, data, walks, found)
 
 
 def choose(rule: str, scores: np.ndarray, features: np.ndarray) -> tuple[int, int]:
@@ -249,26 +217,52 @@ def grid_of(Cs: Any) -> np.ndarray:
 
 
 @dataclass
-class _Table:
-    """Scores, numbers of features, gaps and times over C x rounds x folds."""
+class WalkSearch:
+    """Scores, numbers of features, gaps and times over C x rounds x folds, and the choice.
+
+    The `cv`, `scoring` and `time_limit` of the estimator are not looked at.  `weights` are without
+    those of the classes; a `scorer` of None is the accuracy.  `report` is called with the progress
+    of every walk, `on_walk` with the gap of every walk of a fold when it is done.
+    """
 
     estimator: ReweightedSVCCV
-    grid: np.ndarray
-    folds: Folds
+    data: Labelled
     y: np.ndarray
     weights: np.ndarray | None
+    folds: Folds
     scorer: Any
     end: float | None
-    shared: bool  # whether the walks of a fold are best done one C after the other
-    report: Report | None
-    on_walk: Callable[[float], None] | None
+    report: Report | None = None
+    on_walk: Callable[[float], None] | None = None
 
-    def fill(self) -> None:
-        """Walk in every fold with every C."""
+    def fit(self) -> ReweightedSVCCV:
+        """Fill the table of the estimator, choose from it and fit to all rows."""
+        from anynorm.solvers.linear import shared_over_C  # Numba: for those who fit, not predict
+
+        estimator, self.grid = self.estimator, grid_of(self.estimator.Cs)
+        model = estimator._model(self.grid[0], 1)
+        data = labelled(model, self.data.X, self.y, self.weights, self.data.feature_names)
+        self.fill(shared=shared_over_C(binary_problem(model, data, 0), float(estimator.tol)))
+        chosen, rounds = choose(estimator.rule, self.scores, self.features)
+        model = estimator._model(self.grid[chosen], rounds + 1)
+        walks = model.set_params(n_jobs=estimator.n_jobs)._walks(
+            data, self.end, of_any(self.report)
+        )
+        found = {
+            "C_": float(self.grid[chosen]),
+            "n_rounds_": rounds + 1,
+            "best_index_": chosen * int(estimator.max_rounds) + rounds,
+            "best_score_": float(self.scores[chosen, rounds].mean()),
+            "cv_results_": self.results(),
+        }
+        return store_walks(estimator, data, walks, found)
+
+    def fill(self, *, shared: bool) -> None:
+        """Walk in every fold with every C, one after the other where they share their work."""
         shape = (len(self.grid), int(self.estimator.max_rounds), len(self.folds.splits))
         self.scores, self.features, self.gaps = np.empty(shape), np.empty(shape), np.empty(shape)
         self.seconds = np.empty((shape[0], shape[2]))
-        chains = np.split(np.arange(shape[0]), [] if self.shared else np.arange(1, shape[0]))
+        chains = np.split(np.arange(shape[0]), [] if shared else np.arange(1, shape[0]))
 
         def solve(task: int, progress: Report | None) -> None:
             fold, chain = divmod(task, len(chains))

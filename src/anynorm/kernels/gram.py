@@ -268,15 +268,7 @@ def make_gram(
     degree: float = 3,
     coef0: float = 0.0,
 ) -> Gram:
-    """Return the kernel matrix of X, by what `kernel_of` knows: a name, a function, a `Kernel`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from anynorm.kernels.gram import make_gram
-    >>> make_gram(np.eye(2), "poly", gamma=1.0, degree=2, coef0=1.0).block([0], [0, 1])
-    array([[4., 1.]])
-    """
+    """Return the kernel matrix of X, by what `kernel_of` knows: a name, a function, a `Kernel`."""
     return Gram.of(kernel_of(kernel, gamma=gamma, degree=degree, coef0=coef0), X)
 
 

@@ -91,15 +91,7 @@ class SlackLoss(Loss):
 
 @dataclass(frozen=True)
 class NormLoss(SlackLoss):
-    """``C N_w`` of the slacks; its dual is a ball: ``N*(a) <= C``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from anynorm.losses import Loss
-    >>> Loss.from_slack("linf").value(np.array([0.5, -1.0, 2.0]), C=10.0)
-    20.0
-    """
+    """``C N_w`` of the slacks; its dual is a ball: ``N*(a) <= C``."""
 
     @property
     def bias_falls(self) -> bool:  # type: ignore[override]
@@ -139,15 +131,7 @@ class NormLoss(SlackLoss):
 
 @dataclass(frozen=True)
 class SquaredLoss(SlackLoss):
-    """``C sum w r_+^2`` or ``C sum w r^2``: the squared hinge and least squares.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from anynorm.losses import get_loss
-    >>> get_loss("squared_hinge").value(np.array([0.5, -1.0, 2.0]), C=10.0)
-    42.5
-    """
+    """``C sum w r_+^2`` or ``C sum w r^2``: the squared hinge and least squares."""
 
     curvature_bound = 2.0
     quadratic_dual = True

@@ -80,7 +80,7 @@ def test_many_rows_are_done_in_blocks(monkeypatch):
     path = crooked_path(rng, 6, coarse=False)
     X, codes = rng.standard_normal((50, N_FEATURES)), rng.integers(0, 2, 50)
     whole = accuracy_changes([path], X, codes, np.ones(50))
-    monkeypatch.setattr("anynorm.estimators._blocks.BLOCK_ENTRIES", 60)
+    monkeypatch.setattr("anynorm.kernels.blocks.VALUES_AT_ONCE", 60)
     parts = accuracy_changes([path], X, codes, np.ones(50))
     assert parts.start == whole.start
     for one, other in zip(

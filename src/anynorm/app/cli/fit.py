@@ -137,7 +137,7 @@ def fit(
 def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
     """The short result."""
     from anynorm.app.job.measures import MEASURES
-    from anynorm.app.job.results import feature_table, n_chosen
+    from anynorm.app.job.results import choice_of, feature_table, n_chosen
 
     console, model = output.out(), fitted.learned.model
     n, p = len(fitted.table.ids), len(fitted.learned.preparation.get_feature_names_out())
@@ -147,15 +147,7 @@ def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
         console.print(f"[yellow]{output.escape(problem)}[/]")
     features = "1 feature" if p == 1 else f"{p:,} features"
     facts = [("Data", f"{n:,} rows ({_counts(fitted)}), {features}")]
-    for error in fitted.errors:
-        facts.append(
-            (
-                error.measure[0].upper() + error.measure[1:],
-                f"{output.percent(error.value)} ± {output.percent(error.standard_error)} "
-                f"(95 %: {output.percent(error.low)} to {output.percent(error.high)}; "
-                f"{fitted.judged_by})",
-            )
-        )
+    facts += [output.error_fact(error, fitted.judged_by) for error in fitted.errors]
     value, error_of_mean = fitted.selection_error
     facts.append(
         (
@@ -164,7 +156,7 @@ def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
             f"({MEASURES[fitted.options.scoring]} on the folds that chose the model: too good)",
         )
     )
-    chosen = ", ".join(f"{name} = {_short(value)}" for name, value in fitted.learned.choice.items())
+    chosen = choice_of(fitted)
     facts.append(("Model", f"{type(model).__name__}, {chosen}, rule {fitted.options.rule}"))
     if hasattr(model, "coef_"):
         facts.append(("Features", f"{n_chosen(fitted):,} of {p:,}{_speaks_for(fitted)}"))
@@ -172,7 +164,7 @@ def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
         facts.append(("Support vectors", f"{len(model.support_):,} of {n:,} rows"))
     facts.append(("Certificate", str(model.certificate_)))
     facts.append(("Time", f"{fitted.seconds:.2f} s"))
-    output.print_facts(facts)
+    output.print_facts(console, facts)
     if hasattr(model, "coef_"):
         table = feature_table(fitted)
         chosen_in_folds = fitted.learned.selection_frequency is not None
@@ -189,11 +181,6 @@ def _speaks_for(fitted: Fitted) -> str:
     if len(fitted.classes) > 2:
         return ", one class against the rest"
     return f"; a positive weight speaks for {fitted.classes.tolist()[1]}"
-
-
-def _short(value: Any) -> str:
-    values = value if hasattr(value, "__len__") else [value]
-    return ", ".join(f"{each:.4g}" for each in values)
 
 
 def _print_features(table: Any) -> None:

@@ -74,23 +74,6 @@ def run_predict(
     ------
     ModelFileError, TableError
         Where a file cannot be used; says which columns are missing.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import pandas as pd
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from anynorm import LinearSVC, save_model
-    >>> from anynorm.app.job.predict import run_predict
-    >>> from anynorm import tables
-    >>> frame = pd.DataFrame({"dose": [1.0, 2.0, 8.0, 9.0], "ill": ["no", "no", "yes", "yes"]})
-    >>> model = make_pipeline(tables.Preparation(), LinearSVC()).fit(frame[["dose"]], frame["ill"])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_model(model, pathlib.Path(folder, "m.anynorm"), metadata={"target": "ill"})
-    ...     frame.to_csv(pathlib.Path(folder, "new.csv"), index=False)
-    ...     found = run_predict(pathlib.Path(folder, "m.anynorm"), pathlib.Path(folder, "new.csv"))
-    >>> found.table["predicted"].tolist(), found.errors[0].value
-    (['no', 'no', 'yes', 'yes'], 0.0)
     """
     model, metadata = _loaded(model_file)
     kinds = _kinds(model)

@@ -125,6 +125,14 @@ def n_chosen(fitted: Fitted) -> int:
     return int(np.count_nonzero(fitted.learned.model.coef_.any(axis=0)))
 
 
+def choice_of(fitted: Fitted) -> str:
+    """What was chosen, as ``name = value``."""
+    choice = {name: np.atleast_1d(value) for name, value in fitted.learned.choice.items()}
+    return ", ".join(
+        f"{name} = {', '.join(f'{each:.4g}' for each in values)}" for name, values in choice.items()
+    )
+
+
 def versions() -> dict[str, str]:
     """Of the package and of what its numbers depend on."""
     import scipy

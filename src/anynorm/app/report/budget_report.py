@@ -12,12 +12,14 @@ from numpy.typing import ArrayLike
 from anynorm.app.report.content import (
     Evaluation,
     Report,
+    array,
     numbers,
+    optional,
     require_both,
     require_names,
     require_shape,
+    texts,
 )
-from anynorm.app.report.packing import array, optional, texts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,12 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anynorm.app.report.content import (
-    Evaluation,
-    Report,
-    require_shape,
-)
-from anynorm.app.report.packing import optional, texts
+from anynorm.app.report.content import Evaluation, Report, optional, require_shape, texts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

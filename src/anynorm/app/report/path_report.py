@@ -19,13 +19,15 @@ from numpy.typing import ArrayLike, NDArray
 from anynorm.app.report.content import (
     Array,
     Report,
+    array,
     numbers,
+    optional,
     require_both,
     require_increasing,
     require_names,
     require_shape,
+    texts,
 )
-from anynorm.app.report.packing import array, optional, texts
 from anynorm.estimators.paths.solution_path import SolutionPath
 
 COEFFICIENTS = 1 << 19

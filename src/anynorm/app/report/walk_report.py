@@ -13,10 +13,13 @@ from numpy.typing import ArrayLike
 from anynorm.app.report.content import (
     Evaluation,
     Report,
+    array,
+    number,
     numbers,
+    optional,
     require_shape,
+    texts,
 )
-from anynorm.app.report.packing import array, number, optional, texts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

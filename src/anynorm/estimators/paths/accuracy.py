@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.design import Matrix
-from anynorm.estimators._blocks import blocks
 from anynorm.estimators.paths.solution_path import SolutionPath
+from anynorm.kernels.blocks import row_ranges
 
 Array = NDArray[np.float64]
 
@@ -54,7 +54,7 @@ def accuracy_changes(
     """
     s = np.unique(np.concatenate([path.knots.s for path in paths]))
     start, places, gains = 0.0, [np.empty(0)], [np.empty(0)]
-    for rows in blocks(X.shape[0], len(s) * (len(paths) + 1)):
+    for rows in row_ranges(X.shape[0], len(s) * (len(paths) + 1)):
         scores = [path.knots.scores(X[rows], s) for path in paths]
         if len(paths) == 1:
             scores.insert(0, np.zeros_like(scores[0]))

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from anynorm.design import Matrix
-from anynorm.estimators._blocks import blocks
 from anynorm.estimators.checks.matrices import known_matrix
 from anynorm.estimators.checks.places import places_on_path
+from anynorm.kernels.blocks import row_ranges
 
 Array = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ class PiecewiseLine:
         shape = (coefs.shape[0], len(used))
         columns = sp.csr_array((coefs.data, places, coefs.indptr), shape=shape).T
         scores = np.empty((X.shape[0], shape[0]))
-        for rows in blocks(X.shape[0], len(used)):
+        for rows in row_ranges(X.shape[0], len(used)):
             block = X[rows][:, used].astype(np.float64)
             scores[rows] = _dense(block @ columns) + intercepts
         return scores
