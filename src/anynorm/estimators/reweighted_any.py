@@ -146,7 +146,9 @@ class Reweighted(MetaEstimatorMixin, BaseEstimator):
         history: list[BlackBoxRound] = []
         for number in range(int(self.n_rounds)):
             if number:
-                weights = self._next_weights(history[-1].coef.ravel(), reach)
+                coef = history[-1].coef.ravel()
+                kept = _keep(coef, reach) if self.prune else True
+                weights = np.sqrt(np.abs(np.where(kept, coef, 0.0)))
             model = clone(self.estimator).fit(_weighted(X, weights), y, **params)
             coef = _coefficients(model, X.shape[1])
             if weights is not None:
@@ -159,10 +161,6 @@ class Reweighted(MetaEstimatorMixin, BaseEstimator):
             weights = np.where(history[-1].coef.ravel() != 0, weights, 0.0)
         self._store(model, history, weights, names)
         return self
-
-    def _next_weights(self, coef: np.ndarray, reach: np.ndarray) -> np.ndarray:
-        kept = _keep(coef, reach) if self.prune else True
-        return np.sqrt(np.abs(np.where(kept, coef, 0.0)))
 
     def _one_target(self, y: Any) -> Any:
         """Check that y is one target of at most two classes; a single column becomes 1-D."""

@@ -96,7 +96,8 @@ def run_predict(
     scores = np.asarray(model.decision_function(matrix))
     classes = np.asarray(model.classes_)
     out = pd.DataFrame({"id": table.ids})
-    labels = _known_labels(table)
+    known = table.target is not None and any(str(label) for label in table.target.tolist())
+    labels: Any = table.target if known else None
     if labels is not None:
         out["label"] = labels
     out["predicted"] = classes[predicted(scores)]
@@ -162,13 +163,6 @@ def _hint(model: Any, table: Table) -> str:
     first = table.features.iloc[:, 0].astype(str)
     found = len(needed & {*first, *table.ids})
     return " They are rows of this file: use --transpose." if 2 * found >= len(needed) else ""
-
-
-def _known_labels(table: Table) -> Any:
-    """Return the labels as the file has them, or None where it has none at all."""
-    if table.target is None or not any(str(label) for label in table.target.tolist()):
-        return None
-    return table.target
 
 
 def _judged(

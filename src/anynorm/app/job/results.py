@@ -114,7 +114,8 @@ def summary(fitted: Fitted) -> dict[str, Any]:
         table = feature_table(fitted)
         found["n_chosen"] = n_chosen(fitted)
         found["intercept"] = model.intercept_.tolist()
-        found["chosen_features"] = _records(table[table["weight"] != 0])
+        used = table[table["weight"] != 0].astype(object)
+        found["chosen_features"] = used.where(used.notna(), None).to_dict("records")
     else:
         found["n_support_vectors"] = len(model.support_)
     return found
@@ -158,8 +159,3 @@ def estimate_values(estimate: Estimate) -> dict[str, Any]:
         "interval_95": [estimate.low, estimate.high],
         "rows": estimate.n_rows,
     }
-
-
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows as dicts, missing values as None."""
-    return table.astype(object).where(table.notna(), None).to_dict("records")

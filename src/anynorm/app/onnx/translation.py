@@ -150,23 +150,16 @@ def _prepared(graph: Graph, step: Any, dtype: str) -> str:
         texts = graph.input("categories", "str", len(categorical), categorical)
         for place, levels in enumerate(step.encoder_.categories_):
             column = _columns(graph, texts, np.array([place]))
-            missing = _has_missing_level(step.kinds_[categorical[place]])
-            parts.append(_spread(graph, column, list(levels), missing))
+            parts.append(_spread(graph, column, list(levels), step.kinds_[categorical[place]]))
     rows = parts[0] if len(parts) == 1 else graph.node("Concat", *parts, axis=1)
     return rows if step.scaler_ is None else _standard_scaler(graph, rows, step.scaler_)
 
 
-def _has_missing_level(levels: Any) -> bool:
+def _spread(graph: Graph, column: str, levels: list[str], known: Any) -> str:
+    """A column of zeros and ones per level; "" is that of missing values, unless it was known."""
     from anynorm.app.tables.columns import MISSING_LEVEL
 
-    return MISSING_LEVEL in levels and "" not in levels
-
-
-def _spread(graph: Graph, column: str, levels: list[str], missing: bool) -> str:
-    """A column of zeros and ones per level; "" counts as the level of missing values."""
-    from anynorm.app.tables.columns import MISSING_LEVEL
-
-    texts = [*levels, ""] if missing and MISSING_LEVEL in levels else levels
+    texts = [*levels, ""] if MISSING_LEVEL in levels and "" not in known else levels
     found = graph.node(
         "OneHotEncoder", column, domain="ai.onnx.ml", cats_strings=list(texts), zeros=1
     )

@@ -114,13 +114,10 @@ def _leading_comments(text: str) -> int:
         elif line.strip():
             break
     # A header such as "#name,x,y" is one line followed by data: it is no comment.
-    if last == 1 and len(head) > 1 and _same_width(head[0], head[1]):
+    first, second = (*head, "")[:2]
+    if last == 1 and any(first.count(each) == second.count(each) > 0 for each in ",;\t|"):
         return 0
     return last
-
-
-def _same_width(first: str, second: str) -> bool:
-    return any(first.count(each) == second.count(each) > 0 for each in ",;\t|")
 
 
 def _delimiter(lines: list[str], kind: str) -> str:
