@@ -11,6 +11,7 @@ not used for the longest time make room.  Scores are float64.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -159,11 +160,16 @@ class KernelRows:
 
     def add_any(self, scores: Array, index: Index, weights: Array) -> None:
         """Add the combination of any rows, loaded part after part, to the scores."""
+        for part, slots in self._loaded_parts(index):
+            self.add(scores, slots, weights[part])
+
+    def _loaded_parts(self, index: Index) -> Iterator[tuple[slice, Index]]:
+        """Parts of any rows with their slots, which are theirs until the next part."""
         for start in range(0, len(index), self.block_rows):
             part = slice(start, start + self.block_rows)
             slots = self.load(index[part])
             try:
-                self.add(scores, slots, weights[part])
+                yield part, slots
             finally:
                 self.release(slots)
 
@@ -175,13 +181,8 @@ class KernelRows:
         if kind == np.float64 and not self.are_exact:
             return self.gram.block(index, columns)
         out = np.empty((len(index), len(columns)), kind)
-        for start in range(0, len(index), self.block_rows):
-            part = slice(start, start + self.block_rows)
-            slots = self.load(index[part])
-            try:
-                take_columns(self._store, slots, columns, out[part])
-            finally:
-                self.release(slots)
+        for part, slots in self._loaded_parts(index):
+            take_columns(self._store, slots, columns, out[part])
         return out
 
     def room_for(self, n_bytes: int) -> bool:
