@@ -5,27 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import column_or_1d
 
 from anynorm.design import Matrix
 from anynorm.estimators._cross_validation import (
     Folds,
-    SlicedFolds,
-    row_weights,
+    SearchedClassifier,
     score_columns,
     scorer_of,
-    splits_of,
     standard_error,
 )
 from anynorm.estimators._docs import documented_like
-from anynorm.estimators._fitting import Report, binary_problem, deadline, of_any, run_all
+from anynorm.estimators._fitting import Report, binary_problem, of_any, run_all
 from anynorm.estimators._linear_model import labels_of, linear_scores
 from anynorm.estimators._messages import say
-from anynorm.estimators.checks.labels import Labelled, labelled, validate
-from anynorm.estimators.checks.parameters import check_parameters, seed
+from anynorm.estimators.checks.labels import Labelled, labelled
+from anynorm.estimators.checks.parameters import seed
 from anynorm.estimators.reweighted_svc import ReweightedSVC, store_walks
 from anynorm.problem.certificate import Certificate
 
@@ -34,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @documented_like(ReweightedSVC)
-class ReweightedSVCCV(ReweightedSVC):
+class ReweightedSVCCV(SearchedClassifier, ReweightedSVC):
     """`ReweightedSVC` with C and the number of rounds chosen by cross-validation.
 
     All rounds of a walk come with its last one, so the table over C and rounds costs one walk of
@@ -105,6 +102,8 @@ class ReweightedSVCCV(ReweightedSVC):
     (True, True)
     """
 
+    _rules = ("best", "paper", "one_se")
+
     def __init__(
         self,
         Cs: Any = 10,
@@ -142,43 +141,12 @@ class ReweightedSVCCV(ReweightedSVC):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose C and the number of rounds, then fit to all rows.
+    def _largest_C(self) -> float:
+        return grid_of(self.Cs)[-1]
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            The rows to learn from.
-        y : array-like of shape (n,)
-            Their class labels, of two classes or more.
-        sample_weight : array-like of shape (n,), float or None, default=None
-            The weights of the rows, at least 0; None is 1 for all.
-        groups : array-like of shape (n,) or None, default=None
-            Groups of rows that a splitter such as `GroupKFold` keeps together.
-
-        Returns
-        -------
-        ReweightedSVCCV
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where a parameter or the data cannot be used; the message says which and what to do.
-        """
-        check_parameters(self)
-        end = deadline(self.time_limit)
-        data = validate(self, X, y, sample_weight, C=grid_of(self.Cs)[-1])
-        labels = column_or_1d(y)
-        return WalkSearch(
-            estimator=self,
-            data=data,
-            y=labels,
-            weights=row_weights(sample_weight, len(labels)),
-            folds=SlicedFolds(data.X, splits_of(self.cv, labels, groups)),
-            scorer=scorer_of(self.scoring),
-            end=end,
-        ).fit()
+    def _search(self, data: Any, y: Any, weights: Any, folds: Folds, began: float) -> None:
+        end = None if self.time_limit is None else began + float(self.time_limit)
+        WalkSearch(self, data, y, weights, folds, scorer_of(self.scoring), end).fit()
 
     def _model(self, C: float, n_rounds: int) -> ReweightedSVC:
         """The estimator of one cell."""

@@ -143,7 +143,6 @@ _RULES: dict[str, Rule] = {
         lambda value: value is None or isinstance(value, str) or callable(value),
         "None (accuracy), the name of a scorer or a callable (estimator, X, y)",
     ),
-    "rule": one_of(("best", "paper", "one_se")),
     **dict.fromkeys(("max_rounds", "max_iter"), (is_count, "an integer of at least 1")),
     "n_rounds": (
         is_count,
