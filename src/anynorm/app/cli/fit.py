@@ -36,63 +36,55 @@ def fit(
     format: arguments.Format = None,
     test: Annotated[
         pathlib.Path | None,
-        typer.Option(
+        arguments.data_option(
             help="Rows to judge the model by, laid out like the data; without them the error is "
-            "that of nested cross-validation.",
-            rich_help_panel=arguments.DATA,
+            "that of nested cross-validation."
         ),
     ] = None,
     model: Annotated[
         str,
-        typer.Option(
+        arguments.choice_option(
             metavar="sparse|reweighted|budget|least-norm|least-squares|linear|kernel",
             help="sparse: the 1-norm SVM, chosen along its exact path. reweighted: the walk "
             "to it. budget: a kernel SVM of few support vectors. least-norm, least-squares: "
             "kernel SVMs with equality constraints. linear, kernel: the 2-norm SVM.",
-            rich_help_panel=arguments.CHOICE,
         ),
     ] = "sparse",
     scale: arguments.Scale = "standard",
     max_features: arguments.MaxFeatures = None,
     budget: Annotated[
         float | None,
-        typer.Option(
-            help="The most support vectors, or a share of the rows; for --model budget.",
-            rich_help_panel=arguments.CHOICE,
+        arguments.choice_option(
+            help="The most support vectors, or a share of the rows; for --model budget."
         ),
     ] = None,
     scoring: Annotated[
         str,
-        typer.Option(
+        arguments.choice_option(
             metavar="error|balanced|auc",
             help="What chooses: the error, the mean of the classes' errors, or the area "
             "under the ROC curve.",
-            rich_help_panel=arguments.CHOICE,
         ),
     ] = "error",
     cv: Annotated[
         str,
-        typer.Option(
+        arguments.choice_option(
             metavar="FOLDS|loo",
             help="The number of folds, or loo to leave one row (one group) out at a time.",
-            rich_help_panel=arguments.CHOICE,
         ),
     ] = "5",
     rule: Annotated[
         str,
-        typer.Option(
+        arguments.choice_option(
             metavar="best|one_se|fewest|paper",
             help="best: the best score. one_se: the simplest within one standard error of it. "
             "fewest: the fewest features within 0.01 of it. paper: for --model reweighted.",
-            rich_help_panel=arguments.CHOICE,
         ),
     ] = "best",
-    seed: Annotated[int, typer.Option(help="Seeds the folds.", rich_help_panel=arguments.RUN)] = 0,
+    seed: Annotated[int, arguments.run_option(help="Seeds the folds.")] = 0,
     jobs: Annotated[
         int,
-        typer.Option(
-            "--jobs", "-j", help="Threads; -1 takes all cores.", rich_help_panel=arguments.RUN
-        ),
+        arguments.run_option("--jobs", "-j", help="Threads; -1 takes all cores."),
     ] = 1,
     time_limit: arguments.TimeLimit = None,
     quiet: arguments.Quiet = False,

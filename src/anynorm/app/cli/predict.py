@@ -30,11 +30,10 @@ def predict(
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(
+        arguments.data_option(
             "--target",
             "-t",
             help="The column to compare with; by default that of the fit, if the file has it.",
-            rich_help_panel=arguments.DATA,
         ),
     ] = None,
     id: arguments.Id = None,
