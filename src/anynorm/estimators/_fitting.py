@@ -32,6 +32,11 @@ def deadline(time_limit: float | None) -> float | None:
     return None if time_limit is None else time.monotonic() + float(time_limit)
 
 
+def limits(estimator: Any, end: float | None) -> dict[str, Any]:
+    """Where a solver stops: at the estimator's tol or max_iter, or at the deadline `end`."""
+    return {"tol": float(estimator.tol), "max_iter": int(estimator.max_iter), "deadline": end}
+
+
 def binary_problem(estimator: Any, data: Labelled, index: int, **regulariser: Any) -> Problem:
     """Binary problem `index` of `data`, with the estimator's C, loss and intercept."""
     return Problem(
@@ -63,9 +68,7 @@ def solve_classes(
     def run(index: int, progress: Report | None) -> Found:
         return solve(
             binary_problem(estimator, data, index, **regulariser),
-            tol=float(estimator.tol),
-            max_iter=int(estimator.max_iter),
-            deadline=end,
+            **limits(estimator, end),
             seed=first,
             start=starts[index],
             progress=progress,

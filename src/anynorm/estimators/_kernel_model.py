@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix
-from anynorm.estimators._fitting import Report, deadline, run_all, store, warm_starts
+from anynorm.estimators._fitting import Report, deadline, limits, run_all, store, warm_starts
 from anynorm.estimators._linear_model import labels_of
 from anynorm.estimators._messages import classes_printer
 from anynorm.estimators.checks.labels import Labelled, usable_weights, validate
@@ -216,9 +216,7 @@ def solve_kernels(
     def run(index: int, progress: Report | None) -> Solution:
         return solve_kernel(
             problems[index],
-            tol=float(estimator.tol),
-            max_iter=int(estimator.max_iter),
-            deadline=end,
+            **limits(estimator, end),
             rows=rows,
             start=starts[index],
             progress=progress,

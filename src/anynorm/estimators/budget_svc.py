@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from anynorm.estimators._docs import documented_like
-from anynorm.estimators._fitting import Report, run_all
+from anynorm.estimators._fitting import Report, limits, run_all
 from anynorm.estimators._kernel_model import KernelClassifier, solve_kernels, support_of
 from anynorm.estimators.checks.labels import Labelled
 from anynorm.estimators.checks.parameters import check_parameters, one_of
@@ -170,9 +170,7 @@ class BudgetSVC(KernelClassifier):
                 return solution
             found = solve_kernel(
                 problem.part(kept),
-                tol=float(self.tol),
-                max_iter=int(self.max_iter),
-                deadline=end,
+                **limits(self, end),
                 cache_size=float(self.cache_size),
                 start=solution.dual[kept],
                 progress=progress,

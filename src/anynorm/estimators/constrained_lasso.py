@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import design_of
 from anynorm.estimators._docs import documented_like
-from anynorm.estimators._fitting import deadline, keep
+from anynorm.estimators._fitting import deadline, keep, limits
 from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import progress_printer, say, warn_if_not_converged
 from anynorm.estimators.checks.labels import usable_targets, usable_weights
@@ -139,9 +139,7 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
         ball = LassoBall(design, target, lasso_by_svm)
         solution = ball.solve(
             float(self.radius),
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-            deadline=end,
+            **limits(self, end),
             progress=progress_printer(type(self).__name__, self.verbose, unit="working set"),
         )
         coef = np.asarray(solution.coef)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from anynorm.estimators._docs import documented_like
+from anynorm.estimators._fitting import limits
 from anynorm.estimators._kernel_model import KernelClassifier, kernel_rows
 from anynorm.estimators._linear_model import labels_of
 from anynorm.estimators._messages import classes_printer
@@ -152,9 +153,7 @@ class LeastSquaresSVC(KernelClassifier):
         found = fit_least_squares(
             problems,
             kernel_rows(self, problems[0].gram, 1),
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-            deadline=end,
+            **limits(self, end),
             progress=classes_printer(self, data),
             method=self.solver,  # type: ignore[arg-type]
             leave_out=bool(self.leave_one_out),

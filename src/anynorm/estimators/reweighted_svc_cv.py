@@ -18,7 +18,7 @@ from anynorm.estimators._cross_validation import (
     standard_error,
 )
 from anynorm.estimators._docs import documented_like
-from anynorm.estimators._fitting import Report, binary_problem, of_any, run_all
+from anynorm.estimators._fitting import Report, binary_problem, limits, of_any, run_all
 from anynorm.estimators._linear_model import labels_of, linear_scores
 from anynorm.estimators._messages import say
 from anynorm.estimators.checks.labels import Labelled, labelled
@@ -254,9 +254,7 @@ class WalkSearch:
             self.grid[places].tolist(),
             n_rounds=int(model.n_rounds),
             prune=bool(model.prune),
-            tol=float(model.tol),
-            max_iter=int(model.max_iter),
-            deadline=self.end,
+            **limits(model, self.end),
             seed=seed(model.random_state),
             progress=progress,
         )
