@@ -10,14 +10,15 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from anynorm.estimators._messages import say_certificates, warn_if_not_converged
 from anynorm.estimators.checks.labels import Labelled
-from anynorm.estimators.checks.parameters import intercept_kind, seed
+from anynorm.estimators.checks.parameters import check_parameters, intercept_kind, seed
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
 from anynorm.problem.certificate import joint_certificate
@@ -30,6 +31,82 @@ Found = TypeVar("Found")
 def deadline(time_limit: float | None) -> float | None:
     """The moment on `time.monotonic`'s clock at which `time_limit` seconds from now are over."""
     return None if time_limit is None else time.monotonic() + float(time_limit)
+
+
+def labels_of(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The label with the highest score; for two classes, the sign decides."""
+    best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+    return classes[best]
+
+
+class FittedClassifier(ClassifierMixin, BaseEstimator):
+    """Base class of linear and kernel classifiers: how a fit begins, and labels from scores."""
+
+    _kept: ClassVar[tuple[str, ...]] = ("_duals",)  # private, and a part of the fitted state
+
+    time_limit: float | None
+    intercept_: np.ndarray
+    classes_: np.ndarray
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows to learn from; of a kernel classifier with ``kernel="precomputed"`` the kernel
+            matrix, of shape (n, n).
+        y : array-like of shape (n,)
+            Their class labels, of two classes or more.
+        sample_weight : array-like of shape (n,), float or None, default=None
+            The weights of the rows, at least 0; None is 1 for all.
+
+        Returns
+        -------
+        FittedClassifier
+            The estimator itself, fitted.
+
+        Raises
+        ------
+        ValueError
+            Where a parameter, the kernel or the data cannot be used; the message says which and
+            what to do.
+
+        Examples
+        --------
+        >>> from anynorm import SVC, LinearSVC
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"]
+        >>> for model in (LinearSVC(C=10.0), SVC(C=10.0, slack="linf")):
+        ...     model.fit(X, y, sample_weight=[1, 2, 2, 1]).predict([[0.4], [2.6]]).tolist()
+        ['low', 'high']
+        ['low', 'high']
+        """
+        self._check()
+        return self._fit(X, y, sample_weight, deadline(self.time_limit))
+
+    def _check(self) -> None:
+        """Raise where a parameter cannot be used."""
+        check_parameters(self)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, end: float | None) -> Self:
+        """Check what was given, solve until the deadline, and store what is found."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class labels of the rows of X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows to classify; of a kernel classifier with ``kernel="precomputed"`` their kernel
+            with all training rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The label with the highest score.
+        """
+        return labels_of(self.decision_function(X), self.classes_)
 
 
 def limits(estimator: Any, end: float | None) -> dict[str, Any]:

@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix
-from anynorm.estimators._fitting import Report, deadline, limits, run_all, store, warm_starts
-from anynorm.estimators._linear_model import labels_of
+from anynorm.estimators._fitting import (
+    FittedClassifier,
+    Report,
+    limits,
+    run_all,
+    store,
+    warm_starts,
+)
 from anynorm.estimators._messages import classes_printer
 from anynorm.estimators.checks.labels import Labelled, usable_weights, validate
 from anynorm.estimators.checks.matrices import known_matrix
-from anynorm.estimators.checks.parameters import check_parameters
 from anynorm.kernels import kernel_of, takes_matrix
 from anynorm.kernels.gram import Gram, make_gram
 from anynorm.kernels.sums import DenseSums, KernelSums
@@ -32,66 +36,25 @@ _MEASURED_ROWS = 64  # by which float32 kernel values are judged
 _NARROW_ERROR = 1e-3  # of a score, where a margin is 1, that float32 kernel values may cause
 
 
-class KernelClassifier(ClassifierMixin, BaseEstimator):
-    """Base class: a fit, and scores and labels from what it has found.
+class KernelClassifier(FittedClassifier):
+    """Base class: a fit, and scores from ``support_vectors_``, ``dual_coef_``, ``intercept_``.
 
     A subclass has its parameters and says what `_loss` they mean, perhaps more.
     """
 
-    _kept: ClassVar[tuple[str, ...]] = ("_duals",)  # private, and a part of the fitted state
     _kernel_of_rows: ClassVar[str] = "_sums"  # what has the kernel of the support vectors
 
     kernel: Any
-    time_limit: float | None
     n_jobs: int | None
     support_vectors_: Matrix
     dual_coef_: np.ndarray
-    intercept_: np.ndarray
-    classes_: np.ndarray
     _sums: KernelSums
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            The rows to learn from; the kernel matrix, of shape (n, n), for
-            ``kernel="precomputed"``.
-        y : array-like of shape (n,)
-            Their class labels, of two classes or more.
-        sample_weight : array-like of shape (n,), float or None, default=None
-            The weights of the rows, at least 0; None is 1 for all.
-
-        Returns
-        -------
-        KernelClassifier
-            The estimator itself, fitted.
-
-        Raises
-        ------
-        ValueError
-            Where a parameter, the kernel or the data cannot be used; the message says which and
-            what to do.
-
-        Examples
-        --------
-        >>> from anynorm import SVC
-        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"]
-        >>> model = SVC(C=10.0, slack="linf").fit(X, y, sample_weight=[1, 2, 2, 1])
-        >>> model.predict([[0.4], [2.6]]).tolist()
-        ['low', 'high']
-        """
-        self._check()
-        end = deadline(self.time_limit)
+    def _fit(self, X: Any, y: Any, sample_weight: Any, end: float | None) -> Self:
         data, gram = validate_kernel(self, X, y, sample_weight)
         problems = kernel_problems(self, data, gram, self._loss(data))
         solutions, more = self._solved(problems, data, end, sample_weight)
         return store_kernel(self, data, gram, solutions, more)
-
-    def _check(self) -> None:
-        """Raise where a parameter cannot be used."""
-        check_parameters(self)
 
     def _loss(self, data: Labelled) -> Loss:
         """What the slacks of these rows cost."""
@@ -132,22 +95,6 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
                 "kernel, and that X is scaled as the training data were."
             )
         return scores.ravel() if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the class labels of the rows of X.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            The rows to classify.  With ``kernel="precomputed"``, their kernel with all training
-            rows.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            The label with the highest score.
-        """
-        return labels_of(self.decision_function(X), self.classes_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

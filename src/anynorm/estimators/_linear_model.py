@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix, design_of
-from anynorm.estimators._fitting import deadline
+from anynorm.estimators._fitting import FittedClassifier
 from anynorm.estimators.checks.labels import Labelled, validate
 from anynorm.estimators.checks.matrices import known_matrix
-from anynorm.estimators.checks.parameters import check_parameters
 
 
 def linear_scores(X: Matrix, coef: Any, intercept: np.ndarray) -> np.ndarray:
@@ -27,57 +25,15 @@ def linear_scores(X: Matrix, coef: Any, intercept: np.ndarray) -> np.ndarray:
     return scores.ravel() if scores.shape[1] == 1 else scores
 
 
-def labels_of(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The label with the highest score; for two classes, the sign decides."""
-    best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-    return classes[best]
-
-
-class LinearClassifier(ClassifierMixin, BaseEstimator):
-    """Base class: a fit, and scores and labels from ``coef_`` and ``intercept_``.
+class LinearClassifier(FittedClassifier):
+    """Base class: scores from ``coef_`` and ``intercept_``.
 
     A subclass has its parameters and `_fit_rows`, or a `fit` of its own.
     """
 
-    _kept: ClassVar[tuple[str, ...]] = ("_duals",)  # private, and a part of the fitted state
-
-    time_limit: float | None
     coef_: Any
-    intercept_: np.ndarray
-    classes_: np.ndarray
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            The rows to learn from.
-        y : array-like of shape (n,)
-            Their class labels, of two classes or more.
-        sample_weight : array-like of shape (n,), float or None, default=None
-            The weights of the rows, at least 0; None is 1 for all.
-
-        Returns
-        -------
-        LinearClassifier
-            The estimator itself, fitted.
-
-        Raises
-        ------
-        ValueError
-            Where a parameter or the data cannot be used; the message says which and what to do.
-
-        Examples
-        --------
-        >>> from anynorm import LinearSVC
-        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"]
-        >>> model = LinearSVC(C=10.0).fit(X, y, sample_weight=[1, 2, 2, 1])
-        >>> model.predict([[0.4], [2.6]]).tolist()
-        ['low', 'high']
-        """
-        check_parameters(self)
-        end = deadline(self.time_limit)
+    def _fit(self, X: Any, y: Any, sample_weight: Any, end: float | None) -> Self:
         return self._fit_rows(validate(self, X, y, sample_weight), end)
 
     def _fit_rows(self, data: Labelled, end: float | None) -> Self:
@@ -100,21 +56,6 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return linear_scores(known_matrix(X, self), self.coef_, self.intercept_)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the class labels of the rows of X.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            The rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            The label with the highest score.
-        """
-        return labels_of(self.decision_function(X), self.classes_)
 
     def sparsify(self) -> Self:
         """Store ``coef_`` as a sparse array; worth it where most coefficients are zero.

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from anynorm.estimators._docs import documented_like
-from anynorm.estimators._fitting import limits
+from anynorm.estimators._fitting import labels_of, limits
 from anynorm.estimators._kernel_model import KernelClassifier, kernel_rows
-from anynorm.estimators._linear_model import labels_of
 from anynorm.estimators._messages import classes_printer
 from anynorm.estimators.checks.labels import Labelled, usable_weights
 from anynorm.estimators.checks.parameters import check_parameters, one_of

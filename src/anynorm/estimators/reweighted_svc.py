@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.estimators._docs import documented_like
-from anynorm.estimators._fitting import solve_classes, store_linear
-from anynorm.estimators._linear_model import LinearClassifier, labels_of, linear_scores
+from anynorm.estimators._fitting import labels_of, solve_classes, store_linear
+from anynorm.estimators._linear_model import LinearClassifier, linear_scores
 from anynorm.estimators._messages import classes_printer
 from anynorm.estimators.checks.labels import Labelled
 from anynorm.estimators.checks.matrices import known_matrix

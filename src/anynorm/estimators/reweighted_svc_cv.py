@@ -18,8 +18,8 @@ from anynorm.estimators._cross_validation import (
     standard_error,
 )
 from anynorm.estimators._docs import documented_like
-from anynorm.estimators._fitting import Report, binary_problem, limits, of_any, run_all
-from anynorm.estimators._linear_model import labels_of, linear_scores
+from anynorm.estimators._fitting import Report, binary_problem, labels_of, limits, of_any, run_all
+from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import say
 from anynorm.estimators.checks.labels import Labelled, labelled
 from anynorm.estimators.checks.parameters import seed
