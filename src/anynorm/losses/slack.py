@@ -43,11 +43,11 @@ class SlackLoss(Loss):
             )
 
     @property
-    def signed(self) -> bool:
+    def signed(self) -> bool:  # type: ignore[override]
         return self.constraints == "equality"
 
     @property
-    def one_sided(self) -> bool:
+    def one_sided(self) -> bool:  # type: ignore[override]
         return self.constraints == "inequality"
 
     def without_weights(self) -> tuple[Loss, Array | None]:
