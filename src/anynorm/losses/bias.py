@@ -60,16 +60,11 @@ def optimal_bias(
 
 
 def balanced_bias(
-    curve: Derivatives,
-    y: Array,
-    scores: Array,
-    start: float = 0.0,
-    precision: float = 0.0,
-    bracket: Interval = (-np.inf, np.inf),
+    curve: Derivatives, y: Array, scores: Array, start: float = 0.0, precision: float = 0.0
 ) -> float:
     """Return the root of ``precision * b = y' h'(1 - y (scores + b))`` by bracketed Newton steps.
 
-    It is the best bias of a smooth loss, whose penalty is ``precision/2 b^2``, and in the bracket.
+    It is the best bias of a smooth loss, whose penalty is ``precision/2 b^2``.
     """
     if np.isinf(precision):
         return 0.0
@@ -80,7 +75,7 @@ def balanced_bias(
         dual = curve.dual(residual)
         return precision * b - float(y @ dual), residual, float(np.abs(dual).sum())
 
-    (low, high), reach = bracket, 1.0
+    low, high, reach = -np.inf, np.inf, 1.0
     for _ in range(100):
         here, residual, size = slope(bias)
         if abs(here) <= 1e-15 * size:

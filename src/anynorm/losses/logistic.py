@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, xlog1py, xlogy
 
-from anynorm.losses.bias import balanced_bias
 from anynorm.losses.curves import Curve, CurveModel
 from anynorm.losses.loss import ROUNDING, Array, Interval, Loss
 from anynorm.norms.dual_sets import CurvedBox
@@ -90,8 +89,20 @@ class LogisticLoss(Loss):
             return b, b
         odds = math.log(positive / negative)
         low, high = odds - float(scores.max()), odds - float(scores.min())
-        middle = low + (high - low) / 2
-        b = balanced_bias(self.curve(w), y, scores, middle, bracket=(low, high))
+        b = low + (high - low) / 2
+        for _ in range(200):
+            probability = expit(scores + b)
+            excess = float(w[y < 0] @ probability[y < 0] - w[y > 0] @ expit(-scores - b)[y > 0])
+            if excess > 0:
+                high = b
+            else:
+                low = b
+            curvature = float(w @ (probability * (1.0 - probability)))
+            step = b - excess / curvature if curvature > 0 else math.inf
+            step = step if low < step < high else low + (high - low) / 2
+            if abs(step - b) <= 2e-16 * abs(b) or high - low <= 2e-16 * max(abs(low), abs(high)):
+                return step, step
+            b = step
         return b, b
 
 
