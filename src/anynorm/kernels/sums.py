@@ -8,7 +8,6 @@ product to the sum; other kernels by the function of two sets of rows that they 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -59,27 +58,24 @@ class KernelSums:
         if self.width == 0:
             return out
         X = X.tocsr() if sp.issparse(X) else X
-        add = self._adder(max(n_values, X.shape[0] * self.width))
+        n_values = max(n_values, X.shape[0] * self.width)
         tasks = list(ranges(X.shape[0], max(_ROWS_PER_TASK, self._step())))
         if len(tasks) == 1 or effective_n_jobs(n_jobs) == 1:
             for rows in tasks:
-                add(X[rows], weights, out[rows])
+                self._add(X[rows], weights, out[rows], n_values)
             return out
         with threadpool_limits(1, "blas"):
             Parallel(n_jobs=n_jobs, require="sharedmem")(
-                delayed(add)(X[rows], weights, out[rows]) for rows in tasks
+                delayed(self._add)(X[rows], weights, out[rows], n_values) for rows in tasks
             )
         return out
-
-    def _adder(self, n_values: int) -> Callable[[Any, Block, Array], None]:
-        """What adds the sums of some rows to `out`, in a task of that many kernel values."""
-        return self._add
 
     def _step(self) -> int:
         """The number of rows of a block."""
         return max(1, blocks.VALUES_AT_ONCE // self.width)
 
-    def _add(self, X: Any, weights: Block, out: Array) -> None:
+    def _add(self, X: Any, weights: Block, out: Array, n_values: int) -> None:
+        """Add the sums of some rows to `out`, in a task of that many kernel values."""
         for rows in ranges(X.shape[0], self._step()):
             block = _stored_like(X[rows], self.columns)
             out[rows] += self.kernel.checked_pairs(block, self.columns) @ weights
@@ -133,16 +129,13 @@ class DenseSums(KernelSums):
     def _step(self) -> int:
         return max(1, _CACHED_BYTES // self.dtype.itemsize // min(self.width, _CACHED_COLUMNS))
 
-    def _adder(self, n_values: int) -> Callable[[Any, Block, Array], None]:
-        return partial(self._add_dense, finish=self._finisher(n_values))
-
     def _finisher(self, n_values: int) -> Callable[..., Block]:
         """What turns products and squared lengths into kernel values."""
         many = n_values >= WORTH_COMPILED
         return self.kernel.of_many_products if many else self.kernel.of_products
 
-    def _add_dense(self, X: Any, weights: Block, out: Array, finish: Callable[..., Block]) -> None:
-        weights = weights.astype(self.dtype, copy=False)
+    def _add(self, X: Any, weights: Block, out: Array, n_values: int) -> None:
+        finish, weights = self._finisher(n_values), weights.astype(self.dtype, copy=False)
         width = min(self.width, _CACHED_COLUMNS)
         store = np.empty(min(self._step(), X.shape[0]) * width, self.dtype)
         for rows in ranges(X.shape[0], self._step()):
