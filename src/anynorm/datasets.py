@@ -323,7 +323,9 @@ def load_dataset(
     else:
         raise ValueError(_unknown_name(name, folder))
     dataset.name = known
-    dataset.data = _as_float(dataset.data, dtype)
+    if dtype is None:
+        dtype = dataset.data.dtype if dataset.data.dtype.kind == "f" else np.float64
+    dataset.data = dataset.data.astype(dtype, copy=False)
     return (dataset.data, dataset.target) if return_X_y else dataset
 
 
@@ -471,9 +473,3 @@ def _fetch_openml(where: _OpenML, data_home: str | os.PathLike[str] | None) -> B
         splits=[],
         source="openml",
     )
-
-
-def _as_float(data: Any, dtype: DTypeLike | None) -> Any:
-    if dtype is None:
-        dtype = data.dtype if data.dtype.kind == "f" else np.float64
-    return data.astype(dtype, copy=False)

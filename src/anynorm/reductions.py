@@ -24,10 +24,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from anynorm.design import Matrix, design_of
-from anynorm.design.checks import finite_matrix, finite_vector, positive, signs
+from anynorm.design.checks import Array, finite_matrix, finite_vector, positive, signs
 from anynorm.design.points import Points, as_points
-
-Array = NDArray[np.float64]
 
 __all__ = ["LassoAsSVM", "SVMAsLasso", "SoftMargin", "lasso_to_svm", "soft_margin", "svm_to_lasso"]
 
@@ -78,25 +76,7 @@ def lasso_to_svm(A: Any, b: ArrayLike, radius: float = 1.0) -> LassoAsSVM:
 def lasso_by_svm(
     A: Array, b: Array, radius: float, start: Array, *, tol: float, deadline: float
 ) -> Array:
-    """Return the coefficients of a Lasso by Wolfe's method on the equivalent SVM.
-
-    Parameters
-    ----------
-    A, b, radius : ndarray, ndarray, float
-        A few columns, what they are to come near to, and the largest 1-norm.
-    start : ndarray
-        Coefficients to start from.
-    tol, deadline : float
-        The relative gap to reach, and the `time.monotonic()` value at which to stop.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from anynorm.reductions import lasso_by_svm
-    >>> A, b = np.diag([2.0, 1.0]), np.array([2.0, 3.0])
-    >>> lasso_by_svm(A, b, 1.0, np.zeros(2), tol=1e-9, deadline=np.inf).round(6)
-    array([0.4, 0.6])
-    """
+    """Return the coefficients of a Lasso by Wolfe's method on the equivalent SVM."""
     from anynorm.solvers.simplex.min_norm import solve_min_norm
 
     points = lasso_to_svm(A, b, radius)

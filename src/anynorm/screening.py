@@ -56,10 +56,9 @@ from anynorm.losses.bias import optimal_bias_interval
 from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
 from anynorm.problem.certificate import certify, relative_gap
-from anynorm.problem.repair import repair_dual
+from anynorm.problem.repair import Array, repair_dual
 from anynorm.problem.solution import Solution, Status
 
-Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 __all__ = ["Screening", "screen"]
@@ -188,18 +187,10 @@ def screen(problem: Problem, solution: Solution) -> Screening:
 def safe_ball(
     problem: Problem, coef: Array, bias: float, dual: Array, *, scores: Array | None = None
 ) -> Ball:
-    """Return the ball of a 2-norm problem around its optimum.
+    """Return the ball of a 2-norm problem around its optimum, from feasible duals.
 
-    Parameters
-    ----------
-    problem : Problem
-        With the 2-norm regulariser.
-    coef, bias : ndarray, float
-        The primal point; its bias should be the best one.
-    dual : ndarray of shape (n,)
-        Feasible dual variables.
-    scores : ndarray of shape (n,), optional
-        ``problem.scores(coef)`` where it is at hand; it serves the duals too where they are coef.
+    The bias of the primal point should be the best one.  `scores` is ``problem.scores(coef)`` where
+    it is at hand; it serves the duals too where they are coef.
     """
     scores = problem.scores(coef) if scores is None else scores
     beta, loss = problem.y * dual, problem.loss

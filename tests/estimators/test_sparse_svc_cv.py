@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 
 from anynorm import LinearSVC, SparseSVCCV, sparse_svm_path
 from anynorm.datasets import make_relevant
-from anynorm.estimators._choice import ScoreCurve
+from anynorm.estimators._path_search import ScoreCurve
 from tests.estimators.plain import noisy_classes
 
 X, Y = make_relevant(n_samples=60, n_features=15, n_relevant=3, random_state=1)

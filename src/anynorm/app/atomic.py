@@ -15,27 +15,8 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a file for writing bytes that takes the place of `path` once it is complete.
 
     What is written goes to a temporary file in the same folder, which is renamed at the end; an
-    error or Ctrl-C before leaves what was at `path`, and removes the temporary file.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Where the file is to be.  A symbolic link stays, and its target is replaced.
-
-    Yields
-    ------
-    file
-        A binary file to write to.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> from anynorm.app.atomic import atomic_file
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with atomic_file(os.path.join(folder, "note.txt")) as file:
-    ...         _ = file.write(b"whole")
-    ...     os.listdir(folder)
-    ['note.txt']
+    error or Ctrl-C before leaves what was at `path`, and removes the temporary file.  A symbolic
+    link stays, and its target is replaced.
     """
     target = Path(os.path.realpath(path))
     if target.is_dir():

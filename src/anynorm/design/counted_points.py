@@ -11,33 +11,25 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from anynorm.design import design_of
+
 Array = NDArray[np.float64]
 
 _TOO_LONG = 1e-6  # the share by which rounding may lengthen a point
 
 
 class CountedPoints:
-    """Points over `scale`, whose entries are counted when they are asked for.
-
-    Attributes
-    ----------
-    d, n : int
-        The dimension and the number of the points.
-    scale : float
-        The upper bound of the points' lengths that they are divided by.
-    entries_read : int
-        How many entries were asked for.
-    """
+    """Points over `scale`, a bound of their lengths; `entries_read` counts what was asked for."""
 
     def __init__(self, A: Any, scale: float) -> None:
         self._lazy = hasattr(A, "entry") and hasattr(A, "column")
         if not self._lazy:
-            A = A.tocsc() if sp.issparse(A) else np.asarray(A)
+            A = A if sp.issparse(A) else np.asarray(A)
             if A.ndim != 2:
                 raise ValueError(f"A must be a matrix; got an array of {A.ndim} dimensions.")
             if A.dtype.kind not in "fiub":
                 raise ValueError(f"A must hold real numbers; got the type {A.dtype}.")
-        self._by_rows = A.tocsr() if sp.issparse(A) else A
+            A = design_of(A)
         self._A, self.scale = A, scale
         self.d, self.n = (A.d, A.n) if self._lazy else A.shape
         if self.d < 1 or self.n < 1:
@@ -50,7 +42,7 @@ class CountedPoints:
         if self._stored is not None:
             return self._stored[:, j]
         self.entries_read += self.d
-        point = self._checked(self._column(j), self.d, f"point {j}")
+        point = self._checked(self._A.column(j), self.d, f"point {j}")
         self._check_length(point, j)
         return point
 
@@ -59,11 +51,7 @@ class CountedPoints:
         if self._stored is not None:
             return self._stored[i]
         self.entries_read += self.n
-        if self._lazy:
-            values = self._A.entry(i, np.arange(self.n))
-        else:
-            values = self._by_rows[i]
-            values = values.toarray().ravel() if sp.issparse(values) else values
+        values = self._A.entry(i, np.arange(self.n)) if self._lazy else self._A.row(i)
         return self._checked(values, self.n, f"coordinate {i}")
 
     def read_all(self) -> None:
@@ -72,7 +60,7 @@ class CountedPoints:
             self._stored = np.column_stack([self.column(j) for j in range(self.n)])
             return
         self.entries_read += self.n * self.d
-        A = np.asarray(self._A.toarray() if sp.issparse(self._A) else self._A, dtype=np.float64)
+        A = self._A.dense()
         if not np.isfinite(A).all():
             raise ValueError("A has NaN or infinite entries. Replace them by finite values.")
         self._stored = A / self.scale
@@ -87,15 +75,9 @@ class CountedPoints:
         if hasattr(self._A, "dot") and self._lazy:
             return float(self._A.dot(w).min()) / self.scale
         if not self._lazy:
-            return float((self._A.T @ w).min()) / self.scale
+            return float(self._A.rmatvec(w).min()) / self.scale
         products = [float(np.asarray(self._A.column(j)) @ w) for j in range(self.n)]
         return min(products) / self.scale
-
-    def _column(self, j: int) -> Any:
-        if self._lazy:
-            return self._A.column(j)
-        values = self._A[:, [j]]
-        return (values.toarray() if sp.issparse(values) else values).ravel()
 
     def _checked(self, values: Any, size: int, name: str) -> Array:
         out = np.asarray(values, dtype=np.float64)

@@ -125,40 +125,18 @@ class Design(ABC):
         self, w: Array, *, rows: Places | None = None, columns: Places | None = None
     ) -> Array:
         """X w; X_J w for some rows, X_K w for as many entries of w as there are columns in K."""
-        w = np.asarray(w, dtype=np.float64)
-        if columns is not None:
-            full = np.zeros((self.p, *w.shape[1:]))
-            full[columns] = w
-            w = full
-        w, out = self.to_coef(w), None
-        for tile in self.tiles(small=False):
-            product = np.asarray(tile.entries @ w[tile.columns])
-            if len(product) == self.n and out is None:
-                out = product
-            else:
-                out = np.zeros((self.n, *w.shape[1:])) if out is None else out
-                out[tile.rows] += product
-        out = np.zeros((self.n, *w.shape[1:])) if out is None else out
+        w = self.to_coef(_spread(np.asarray(w, dtype=np.float64), columns, self.p))
+        products = ((t.rows, t.entries @ w[t.columns]) for t in self.tiles(small=False))
+        out = _summed(products, (self.n, *w.shape[1:]))
         return out if rows is None else out[rows]
 
     def rmatvec(
         self, a: Array, *, rows: Places | None = None, columns: Places | None = None
     ) -> Array:
         """X'a; X_J'a for as many entries of a as there are rows in J, X_K'a for some columns."""
-        a = np.asarray(a, dtype=np.float64)
-        if rows is not None:
-            full = np.zeros((self.n, *a.shape[1:]))
-            full[rows] = a
-            a = full
-        out = None
-        for tile in self.tiles(small=False):
-            product = np.asarray(tile.entries.T @ a[tile.rows])
-            if len(product) == self.p and out is None:
-                out = product
-            else:
-                out = np.zeros((self.p, *a.shape[1:])) if out is None else out
-                out[tile.columns] += product
-        out = self.to_coef(np.zeros((self.p, *a.shape[1:])) if out is None else out)
+        a = _spread(np.asarray(a, dtype=np.float64), rows, self.n)
+        products = ((t.columns, t.entries.T @ a[t.rows]) for t in self.tiles(small=False))
+        out = self.to_coef(_summed(products, (self.p, *a.shape[1:])))
         return out if columns is None else out[columns]
 
     def matvec_by_portions(self, w: Array, portions: list[Array]) -> Array:
@@ -196,10 +174,9 @@ class Design(ABC):
         self, weights: Array | None = None, *, rows: Places | None = None
     ) -> Array:
         """sum_i weights_i x_ij^2 for every column, over all or some rows."""
-        full = np.ones(self.n) if weights is None else weights
-        if rows is not None:
-            full = np.zeros(self.n)
-            full[rows] = 1.0 if weights is None else weights
+        if weights is None:
+            weights = np.ones(self.n if rows is None else rows.size)
+        full = _spread(weights, rows, self.n)
         out = np.zeros(self.p)
         for tile in self.tiles():
             out[tile.columns] += full[tile.rows] @ tile.squares()
@@ -221,8 +198,7 @@ class Design(ABC):
         Between two Newton steps few rows enter or leave; what the update loses by rounding is
         corrected by the residual of the true system.
         """
-        full = np.zeros(self.n)
-        full[rows] = weights
+        full = _spread(weights, rows, self.n)
         if self._last_gram is not None:
             gram, last, updates = self._last_gram
             change = full - last
@@ -295,10 +271,6 @@ class Design(ABC):
         return self.dense_rows(rows)[:, columns]
 
     # ------------------------------------------------------------ parts and descriptions
-
-    def transposed(self) -> Design:
-        """X', of a design without a scale."""
-        return self._in_memory(self.dense().T)
 
     def with_rows(self, more: Array) -> Design:
         """X with dense rows below it, without a scale."""
@@ -397,3 +369,24 @@ class Design(ABC):
         from anynorm.design.views import ConstantColumn
 
         return ConstantColumn(self, value) if value else self
+
+
+def _spread(values: Array, places: Places | None, length: int) -> Array:
+    """Values at their places among zeros; all of them are there where places is None."""
+    if places is None:
+        return values
+    out = np.zeros((length, *values.shape[1:]))
+    out[places] = values
+    return out
+
+
+def _summed(parts: Iterator[tuple[slice, Any]], shape: tuple[int, ...]) -> Array:
+    """The sum of parts at their places; a first one that is as large as the sum is not copied."""
+    out = None
+    for place, part in parts:
+        if out is None and part.shape == shape:
+            out = np.asarray(part)
+        else:
+            out = np.zeros(shape) if out is None else out
+            out[place] += part
+    return np.zeros(shape) if out is None else out

@@ -14,9 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from anynorm.design import Design, design_of
-from anynorm.design.checks import finite_matrix
+from anynorm.design.checks import Array, finite_matrix
 
-Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
@@ -62,7 +61,6 @@ class MatrixPoints:
         self.d, self.n = A.shape
 
     def dot(self, w: Array) -> Array:
-        """Return A'w."""
         return self.A.rmatvec(w)
 
     def combine(self, x: Array) -> Array:
@@ -71,15 +69,12 @@ class MatrixPoints:
         return self.A.matvec(x[used], columns=used)
 
     def columns(self, index: Index) -> Array:
-        """Return the points `index` as the columns of a dense matrix."""
         return self.A.dense_columns(index)
 
     def norms_squared(self) -> Array:
-        """Return the squared lengths of the points."""
         return self.A.column_norms_squared()
 
     def products(self, index: Index) -> Array:
-        """Return A'A[:, index]."""
         return self.A.columns_gram(None, index)
 
     def kernel(self, rows: Any = None, cols: Any = None) -> Array:
@@ -91,11 +86,9 @@ class MatrixPoints:
         return MatrixPoints(self.A.take_columns(index))
 
     def largest_entry(self) -> float:
-        """Return the largest absolute entry of A."""
         return self.A.largest_entry()
 
     def divided(self, scale: float) -> MatrixPoints:
-        """Return the points divided by `scale`."""
         return MatrixPoints(self.A.divided(scale))
 
 
@@ -145,7 +138,6 @@ class KernelPoints:
         return math.sqrt(float(self.K.diagonal().max()))
 
     def divided(self, scale: float) -> KernelPoints:
-        """Return the points divided by `scale`."""
         return KernelPoints(self.K / np.float64(scale) / scale)
 
 

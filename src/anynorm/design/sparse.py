@@ -100,9 +100,6 @@ class SparseDesign(Design):
         _ = self._storage.by_columns  # whoever asks for this works on columns
         return super().centred(weights, centre)
 
-    def transposed(self) -> SparseDesign:
-        return _design(self.stored.T)
-
     def tiles(self, *, small: bool = True) -> Iterator[Tile]:
         X, every = self._storage.at_hand("by_rows"), slice(None)
         if not small and X.dtype == np.float64:

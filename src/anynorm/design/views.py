@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from anynorm.design.column_block import ColumnBlock
 from anynorm.design.dense import DenseDesign
 from anynorm.design.interface import Array, Design, Places
+
+if TYPE_CHECKING:
+    from anynorm.design.column_block import ColumnBlock
 
 
 class CentredDesign:

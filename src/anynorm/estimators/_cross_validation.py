@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import time
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.stats import rankdata
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import check_cv
+from sklearn.utils import column_or_1d
 
 from anynorm.design import Matrix
+from anynorm.estimators.checks.labels import Labelled, validate
+from anynorm.estimators.checks.parameters import check_parameters, one_of
 
 Split = tuple[np.ndarray, np.ndarray]
 
@@ -47,6 +51,61 @@ class SlicedFolds:
     def test(self, fold: int) -> Matrix:
         """The rows that are held out."""
         return self.rows[self.splits[fold][1]]
+
+
+class SearchedClassifier:
+    """What classifiers that choose by cross-validation share: the way of their fit."""
+
+    cv: Any
+    _rules: ClassVar[tuple[str, ...]]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Choose by cross-validation, then fit to all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows to learn from.
+        y : array-like of shape (n,)
+            Their class labels, of two classes or more.
+        sample_weight : array-like of shape (n,), float or None, default=None
+            The weights of the rows, at least 0; None is 1 for all.
+        groups : array-like of shape (n,) or None, default=None
+            Groups of rows that a splitter such as `GroupKFold` keeps together.
+
+        Returns
+        -------
+        SearchedClassifier
+            The estimator itself, fitted.
+
+        Raises
+        ------
+        ValueError
+            Where a parameter or the data cannot be used; the message says which and what to do.
+        """
+        check_parameters(self, rule=one_of(self._rules))
+        began = time.monotonic()
+        data = validate(self, X, y, sample_weight, C=self._largest_C())
+        labels = column_or_1d(y)
+        weights = row_weights(sample_weight, len(labels))
+        folds = SlicedFolds(data.X, splits_of(self.cv, labels, groups))
+        self._search(data, labels, weights, folds, began)
+        return self
+
+    def _largest_C(self) -> float:
+        """The largest C that is fitted."""
+        return 1.0
+
+    def _search(
+        self,
+        data: Labelled,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        folds: Folds,
+        began: float,
+    ) -> None:
+        """Choose, fit to all rows and store; the time limit counts from `began`."""
+        raise NotImplementedError
 
 
 def splits_of(cv: Any, y: np.ndarray, groups: Any) -> list[Split]:

@@ -10,15 +10,15 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from anynorm.estimators._messages import say_certificates, warn_if_not_converged
-from anynorm.estimators._state import keep
 from anynorm.estimators.checks.labels import Labelled
-from anynorm.estimators.checks.parameters import intercept_kind, seed
+from anynorm.estimators.checks.parameters import check_parameters, intercept_kind, seed
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
 from anynorm.problem.certificate import joint_certificate
@@ -31,6 +31,87 @@ Found = TypeVar("Found")
 def deadline(time_limit: float | None) -> float | None:
     """The moment on `time.monotonic`'s clock at which `time_limit` seconds from now are over."""
     return None if time_limit is None else time.monotonic() + float(time_limit)
+
+
+def labels_of(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The label with the highest score; for two classes, the sign decides."""
+    best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+    return classes[best]
+
+
+class FittedClassifier(ClassifierMixin, BaseEstimator):
+    """Base class of linear and kernel classifiers: how a fit begins, and labels from scores."""
+
+    _kept: ClassVar[tuple[str, ...]] = ("_duals",)  # private, and a part of the fitted state
+
+    time_limit: float | None
+    intercept_: np.ndarray
+    classes_: np.ndarray
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows to learn from; of a kernel classifier with ``kernel="precomputed"`` the kernel
+            matrix, of shape (n, n).
+        y : array-like of shape (n,)
+            Their class labels, of two classes or more.
+        sample_weight : array-like of shape (n,), float or None, default=None
+            The weights of the rows, at least 0; None is 1 for all.
+
+        Returns
+        -------
+        FittedClassifier
+            The estimator itself, fitted.
+
+        Raises
+        ------
+        ValueError
+            Where a parameter, the kernel or the data cannot be used; the message says which and
+            what to do.
+
+        Examples
+        --------
+        >>> from anynorm import SVC, LinearSVC
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"]
+        >>> for model in (LinearSVC(C=10.0), SVC(C=10.0, slack="linf")):
+        ...     model.fit(X, y, sample_weight=[1, 2, 2, 1]).predict([[0.4], [2.6]]).tolist()
+        ['low', 'high']
+        ['low', 'high']
+        """
+        self._check()
+        return self._fit(X, y, sample_weight, deadline(self.time_limit))
+
+    def _check(self) -> None:
+        """Raise where a parameter cannot be used."""
+        check_parameters(self)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, end: float | None) -> Self:
+        """Check what was given, solve until the deadline, and store what is found."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the class labels of the rows of X.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows to classify; of a kernel classifier with ``kernel="precomputed"`` their kernel
+            with all training rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The label with the highest score.
+        """
+        return labels_of(self.decision_function(X), self.classes_)
+
+
+def limits(estimator: Any, end: float | None) -> dict[str, Any]:
+    """Where a solver stops: at the estimator's tol or max_iter, or at the deadline `end`."""
+    return {"tol": float(estimator.tol), "max_iter": int(estimator.max_iter), "deadline": end}
 
 
 def binary_problem(estimator: Any, data: Labelled, index: int, **regulariser: Any) -> Problem:
@@ -55,31 +136,16 @@ def solve_classes(
     report: Callable[[int, Progress], None] | None,
     **regulariser: Any,
 ) -> list[Found]:
-    """Solve the estimator's binary problems with one of the solvers.
+    """Solve the estimator's binary problems with one of the solvers, until the deadline `end`.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Its C, loss, intercept, tol, max_iter, random_state, n_jobs and warm start are used.
-    data : Labelled
-        What was validated.
-    solve : callable
-        ``solve(problem, tol=, max_iter=, deadline=, seed=, start=, progress=)``.
-    end : float or None
-        The deadline.
-    report : callable or None
-        As in `run_all`.
-    **regulariser : dict
-        The pieces of `Problem` that say what is penalised; none for the plain 2-norm.
+    `regulariser` has the pieces of `Problem` that say what is penalised; none for the 2-norm.
     """
     starts, first = warm_starts(estimator, data), seed(estimator.random_state)
 
     def run(index: int, progress: Report | None) -> Found:
         return solve(
             binary_problem(estimator, data, index, **regulariser),
-            tol=float(estimator.tol),
-            max_iter=int(estimator.max_iter),
-            deadline=end,
+            **limits(estimator, end),
             seed=first,
             start=starts[index],
             progress=progress,
@@ -95,24 +161,10 @@ def run_all(
     n_jobs: int | None,
     report: Callable[[int, Progress], None] | None,
 ) -> list[Found]:
-    """Solve independent problems, `n_jobs` at a time.
+    """What ``solve(index, progress)`` returns for each of `count` problems, `n_jobs` at a time.
 
-    Parameters
-    ----------
-    count : int
-        The number of problems.
-    solve : callable
-        ``solve(index, progress)`` solves problem `index`.  The problems share nothing that
-        changes, so the result does not depend on `n_jobs`.
-    n_jobs : int or None
-        The number of threads, as in joblib.
-    report : callable or None
-        ``report(index, progress)`` is called with every progress report.
-
-    Returns
-    -------
-    list
-        What `solve` returned, in the order of the problems.
+    The problems share nothing that changes, so the result does not depend on `n_jobs`.
+    ``report(index, progress)`` is called with every progress report.
     """
     if count == 1 or effective_n_jobs(n_jobs) == 1:
         return [solve(k, _bound(report, k)) for k in range(count)]
@@ -187,6 +239,16 @@ def store(
     most = getattr(estimator, "max_iter", math.inf)
     warn_if_not_converged(certificate, fitted["n_iter_"], most)
     return estimator
+
+
+def keep(estimator: Any, fitted: Mapping[str, Any], names: np.ndarray | None) -> None:
+    """Give `estimator` what was fitted, in one step; an error before leaves the old state.
+
+    `names` are those of the features, None where X had none.
+    """
+    state = {k: v for k, v in vars(estimator).items() if k != "_duals" and not k.endswith("_")}
+    named = {} if names is None else {"feature_names_in_": names}
+    estimator.__dict__ = state | named | dict(fitted)
 
 
 def warm_starts(estimator: Any, data: Labelled) -> Sequence[np.ndarray | None]:

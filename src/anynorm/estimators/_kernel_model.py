@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix
 from anynorm.design.limits import MEGABYTE
-from anynorm.estimators._fitting import Report, run_all, store, warm_starts
-from anynorm.estimators._linear_model import labels_of
+from anynorm.estimators._fitting import (
+    FittedClassifier,
+    Report,
+    limits,
+    run_all,
+    store,
+    warm_starts,
+)
 from anynorm.estimators._messages import classes_printer
 from anynorm.estimators.checks.labels import Labelled, usable_weights, validate
 from anynorm.estimators.checks.matrices import known_matrix
@@ -32,19 +37,35 @@ _MEASURED_ROWS = 64  # by which float32 kernel values are judged
 _NARROW_ERROR = 1e-3  # of a score, where a margin is 1, that float32 kernel values may cause
 
 
-class KernelClassifier(ClassifierMixin, BaseEstimator):
-    """Base class: scores and labels from ``support_vectors_``, ``dual_coef_``, ``intercept_``."""
+class KernelClassifier(FittedClassifier):
+    """Base class: a fit, and scores from ``support_vectors_``, ``dual_coef_``, ``intercept_``.
 
-    _kept: ClassVar[tuple[str, ...]] = ("_duals",)  # private, and a part of the fitted state
+    A subclass has its parameters and says what `_loss` they mean, perhaps more.
+    """
+
     _kernel_of_rows: ClassVar[str] = "_sums"  # what has the kernel of the support vectors
 
     kernel: Any
     n_jobs: int | None
     support_vectors_: Matrix
     dual_coef_: np.ndarray
-    intercept_: np.ndarray
-    classes_: np.ndarray
     _sums: KernelSums
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, end: float | None) -> Self:
+        data, gram = validate_kernel(self, X, y, sample_weight)
+        problems = kernel_problems(self, data, gram, self._loss(data))
+        solutions, more = self._solved(problems, data, end, sample_weight)
+        return store_kernel(self, data, gram, solutions, more)
+
+    def _loss(self, data: Labelled) -> Loss:
+        """What the slacks of these rows cost."""
+        raise NotImplementedError
+
+    def _solved(
+        self, problems: Sequence[Problem], data: Labelled, end: float | None, sample_weight: Any
+    ) -> tuple[Sequence[Solution], Mapping[str, Any]]:
+        """The solutions of the binary problems, and fitted attributes that come with them."""
+        return solve_kernels(self, data, problems, end), {}
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Score the rows of X: how far, and on which side of the surface, they lie.
@@ -75,22 +96,6 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
                 "kernel, and that X is scaled as the training data were."
             )
         return scores.ravel() if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the class labels of the rows of X.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            The rows to classify.  With ``kernel="precomputed"``, their kernel with all training
-            rows.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            The label with the highest score.
-        """
-        return labels_of(self.decision_function(X), self.classes_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -146,38 +151,19 @@ def kernel_rows(estimator: Any, gram: Any, n_problems: int) -> KernelRows:
 
 
 def solve_kernels(
-    estimator: Any,
-    data: Labelled,
-    problems: Sequence[Problem],
-    solve: Callable[..., Solution],
-    end: float | None,
+    estimator: Any, data: Labelled, problems: Sequence[Problem], end: float | None
 ) -> list[Solution]:
-    """Solve binary problems that share the rows of their kernel matrix.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Its tol, max_iter, cache_size, n_jobs, warm start and verbosity are used.
-    data : Labelled
-        What was validated.
-    problems : sequence of Problem
-        From `kernel_problems`.
-    solve : callable
-        ``solve(problem, tol=, max_iter=, deadline=, rows=, start=, progress=)``.
-    end : float or None
-        The deadline.
-    """
+    """Solve binary problems, from `kernel_problems`, that share the rows of their kernel matrix."""
+    from anynorm.solvers.kernel import solve_kernel  # Numba: for those who fit, not predict
     from anynorm.solvers.linear import solve_linear
 
     rows = kernel_rows(estimator, problems[0].gram, len(problems))
     starts = warm_starts(estimator, data)
 
     def run(index: int, progress: Report | None) -> Solution:
-        return solve(
+        return solve_kernel(
             problems[index],
-            tol=float(estimator.tol),
-            max_iter=int(estimator.max_iter),
-            deadline=end,
+            **limits(estimator, end),
             rows=rows,
             start=starts[index],
             progress=progress,
@@ -193,7 +179,7 @@ def store_kernel(
     data: Labelled,
     gram: Gram,
     solutions: Sequence[Solution],
-    more: Mapping[str, Any] | None = None,
+    more: Mapping[str, Any],
 ) -> Any:
     """Give a kernel `estimator` its fitted attributes, in one step; see `store`.
 
@@ -209,7 +195,7 @@ def store_kernel(
         "n_support_": counts,
         "_sums": sums,
     }
-    return store(estimator, data, solutions, fitted | dict(more or {}))
+    return store(estimator, data, solutions, fitted | dict(more))
 
 
 def support_of(data: Labelled, solutions: Sequence[Solution]) -> tuple[np.ndarray, np.ndarray]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix, design_of
+from anynorm.estimators._fitting import FittedClassifier
+from anynorm.estimators.checks.labels import Labelled, validate
 from anynorm.estimators.checks.matrices import known_matrix
 
 
@@ -24,20 +25,20 @@ def linear_scores(X: Matrix, coef: Any, intercept: np.ndarray) -> np.ndarray:
     return scores.ravel() if scores.shape[1] == 1 else scores
 
 
-def labels_of(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The label with the highest score; for two classes, the sign decides."""
-    best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-    return classes[best]
+class LinearClassifier(FittedClassifier):
+    """Base class: scores from ``coef_`` and ``intercept_``.
 
-
-class LinearClassifier(ClassifierMixin, BaseEstimator):
-    """Base class: scores and labels from ``coef_`` and ``intercept_``."""
-
-    _kept: ClassVar[tuple[str, ...]] = ("_duals",)  # private, and a part of the fitted state
+    A subclass has its parameters and `_fit_rows`, or a `fit` of its own.
+    """
 
     coef_: Any
-    intercept_: np.ndarray
-    classes_: np.ndarray
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, end: float | None) -> Self:
+        return self._fit_rows(validate(self, X, y, sample_weight), end)
+
+    def _fit_rows(self, data: Labelled, end: float | None) -> Self:
+        """Solve the problems of checked rows until the deadline, and store what is found."""
+        raise NotImplementedError
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Score the rows of X: how far, and on which side of the hyperplane, they lie.
@@ -55,21 +56,6 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return linear_scores(known_matrix(X, self), self.coef_, self.intercept_)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the class labels of the rows of X.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            The rows to classify.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            The label with the highest score.
-        """
-        return labels_of(self.decision_function(X), self.classes_)
 
     def sparsify(self) -> Self:
         """Store ``coef_`` as a sparse array; worth it where most coefficients are zero.

@@ -14,13 +14,6 @@ class OrderedLabels(np.ndarray):
     A part of them, such as ``labels[rows]``, has the same order; classes that have no rows there
     are skipped.
 
-    Parameters
-    ----------
-    labels : array-like of shape (n,)
-        The labels.
-    order : array-like of shape (K,)
-        The classes.
-
     Examples
     --------
     >>> from anynorm import LinearSVC

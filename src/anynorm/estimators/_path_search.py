@@ -12,8 +12,8 @@ import numpy as np
 
 from anynorm.design import Matrix
 from anynorm.design.blocks import row_ranges
-from anynorm.estimators._choice import ScoreCurve
-from anynorm.estimators._cross_validation import Folds
+from anynorm.design.limits import ROUNDING
+from anynorm.estimators._cross_validation import Folds, score_columns, standard_error
 from anynorm.estimators._fitting import Report, of_any, run_all, store_linear
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._messages import say, warn
@@ -21,6 +21,68 @@ from anynorm.estimators.checks.labels import Labelled, labelled
 from anynorm.estimators.paths.accuracy import Changes, accuracy_changes, accuracy_table
 from anynorm.estimators.paths.solution_path import SolutionPath, used_features
 from anynorm.estimators.sparse_path import followed, path_problem, warn_of_gaps
+
+
+@dataclass(frozen=True)
+class ScoreCurve:
+    """Cross-validated scores along s, on intervals or (where low equals high) at points.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (m,)
+        The ends of the intervals, ascending.
+    scores : ndarray of shape (m, folds)
+        The folds' scores.
+    features : ndarray of shape (m, folds)
+        The numbers of features that the folds use.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    scores: np.ndarray
+    features: np.ndarray
+
+    def joined(self) -> ScoreCurve:
+        """The curve with neighbours joined where every fold has the same score and features."""
+        both = np.hstack([self.scores, self.features])
+        new = np.append(True, np.any(np.abs(np.diff(both, axis=0)) > ROUNDING, axis=1))
+        last = np.append(new[1:], True)
+        return ScoreCurve(self.low[new], self.high[last], self.scores[new], self.features[new])
+
+    def choose(self, rule: str, tolerance: float) -> tuple[int, float]:
+        """The place in the table that a rule takes, and s.
+
+        "best" takes the highest mean score, "one_se" the smallest s within one standard error of
+        it, "fewest" the fewest features within `tolerance` of it.  All take the middle of the
+        leftmost stretch that is as good.
+        """
+        mean, used = self.scores.mean(axis=1), self.features.mean(axis=1)
+        same = ROUNDING * max(1.0, float(np.abs(mean).max()))
+        top = int(mean.argmax())
+        if rule == "best":
+            good = mean >= mean[top] - same
+        elif rule == "one_se":
+            enough = mean >= mean[top] - standard_error(self.scores[top]) - same
+            good = np.abs(mean - mean[int(enough.argmax())]) <= same
+        else:
+            enough = mean >= mean[top] - tolerance - same
+            good = enough & (used <= used[enough].min() + same)
+        first = int(good.argmax())
+        last = first + int(np.append(~good[first:], True).argmax()) - 1
+        middle = self.low[first] + (self.high[last] - self.low[first]) / 2
+        index = first + int(np.searchsorted(self.high[first : last + 1], middle))
+        return index, float(np.clip(middle, self.low[index], self.high[index]))
+
+    def results(self) -> dict[str, Any]:
+        """The curve as scikit-learn's searches present their tables."""
+        middle = self.low + (self.high - self.low) / 2
+        return {
+            "s_low": self.low,
+            "s_high": self.high,
+            "param_s": middle,
+            "params": [{"s": s} for s in middle.tolist()],
+            **score_columns(self.scores, self.features),
+        }
 
 
 @dataclass(frozen=True)
@@ -39,26 +101,16 @@ class PathSearch:
     ----------
     estimator : SparseSVCCV
         Its parameters say what is solved and what is chosen; `cv` and `scoring` are not looked at.
-    data : Labelled
-        All rows.
-    y : ndarray of shape (n,)
-        Their labels.
-    weights : ndarray of shape (n,) or None
-        Their weights, without those of the classes.
-    penalty_weights : ndarray of shape (p,) or None
-        The features' weights in the 1-norm.
-    folds : Folds
-        The rows of the folds.
+    data, y, weights : Labelled, ndarray of shape (n,), ndarray of shape (n,) or None
+        All rows, their labels, and their weights without those of the classes.
     scorer : callable or None
         ``scorer(estimator, X, y)`` for points at the joints; None is the accuracy for every s.
     began : float
         When the time that `estimator.time_limit` limits began, on `time.monotonic`'s clock.
     feature_names : ndarray of shape (p,) or None, default=None
         The names that paths know the features by.
-    report : callable or None, default=None
-        Called with the progress of every path.
-    on_path : callable or None, default=None
-        Called with every path when it is done.
+    report, on_path : callable or None, default=None
+        Called with the progress of every path, and with every path when it is done.
     """
 
     estimator: Any
@@ -214,19 +266,9 @@ class SearchedPaths:
         return counts
 
     def held_out_scores(self, s: np.ndarray, index: int) -> np.ndarray:
-        """The decision values of all rows, at every s, by the folds that held them out.
+        """The decision values (len(s), n) of all rows in a problem, by folds that held them out.
 
-        Parameters
-        ----------
-        s : ndarray of shape (m,)
-            Where on the paths.
-        index : int
-            Of which binary problem.
-
-        Returns
-        -------
-        ndarray of shape (m, n)
-            The mean where several folds held a row out, NaN where none did.
+        That is the mean where several folds held a row out, NaN where none did.
         """
         n = len(self.search.y)
         total, count = np.zeros((len(s), n)), np.zeros(n)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from anynorm.estimators._docs import documented_like
-from anynorm.estimators._fitting import Report, deadline, run_all
-from anynorm.estimators._kernel_model import (
-    KernelClassifier,
-    kernel_problems,
-    solve_kernels,
-    store_kernel,
-    support_of,
-    validate_kernel,
-)
+from anynorm.estimators._fitting import Report, limits, run_all
+from anynorm.estimators._kernel_model import KernelClassifier, solve_kernels, support_of
 from anynorm.estimators.checks.labels import Labelled
 from anynorm.estimators.checks.parameters import check_parameters, one_of
 from anynorm.estimators.svc import SVC
@@ -138,55 +131,24 @@ class BudgetSVC(KernelClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            The rows to learn from; the kernel matrix, of shape (n, n), for
-            ``kernel="precomputed"``.
-        y : array-like of shape (n,)
-            Their class labels, of two classes or more.
-        sample_weight : array-like of shape (n,), float or None, default=None
-            The weights of the rows, at least 0; None is 1 for all.
-
-        Returns
-        -------
-        BudgetSVC
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where a parameter, the kernel or the data cannot be used; the message says which and
-            what to do.
-
-        Examples
-        --------
-        >>> from anynorm import BudgetSVC
-        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"]
-        >>> model = BudgetSVC(0.5, C=10.0).fit(X, y)
-        >>> model.predict([[0.4], [2.6]]).tolist()
-        ['low', 'high']
-        """
+    def _check(self) -> None:
         check_parameters(self, slack=one_of(_NORMS))
-        end = deadline(self.time_limit)
-        data, gram = validate_kernel(self, X, y, sample_weight)
-        count = self._count(data)
-        loss = Loss.from_slack(_NORMS[self.slack](count))
-        from anynorm.solvers.kernel import solve_kernel  # Numba: for those who fit, not predict
 
-        problems = kernel_problems(self, data, gram, loss)
-        full = solve_kernels(self, data, problems, solve_kernel, end)
+    def _loss(self, data: Labelled) -> Loss:
+        return Loss.from_slack(_NORMS[self.slack](self._count(data)))
+
+    def _solved(
+        self, problems: Sequence[Problem], data: Labelled, end: float | None, sample_weight: Any
+    ) -> tuple[Sequence[Solution], Mapping[str, Any]]:
+        full = solve_kernels(self, data, problems, end)
         more = {
             "certificate_full_": joint_certificate([solution.certificate for solution in full]),
             "n_support_full_": support_of(data, full)[1],
         }
         if self.warm_start:
             more["_duals"] = [solution.dual for solution in full]
-        solutions = self._pruned(problems, full, int(count), end) if self.strict else full
-        return store_kernel(self, data, gram, solutions, more)
+        count = int(self._count(data))
+        return self._pruned(problems, full, count, end) if self.strict else full, more
 
     def _count(self, data: Labelled) -> float:
         """The budget in units of a row of weight 1."""
@@ -208,9 +170,7 @@ class BudgetSVC(KernelClassifier):
                 return solution
             found = solve_kernel(
                 problem.part(kept),
-                tol=float(self.tol),
-                max_iter=int(self.max_iter),
-                deadline=end,
+                **limits(self, end),
                 cache_size=float(self.cache_size),
                 start=solution.dual[kept],
                 progress=progress,

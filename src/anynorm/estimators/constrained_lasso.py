@@ -8,18 +8,20 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anynorm.estimators._fitting import deadline
+from anynorm.design import design_of
+from anynorm.estimators._docs import documented_like
+from anynorm.estimators._fitting import deadline, keep, limits
 from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import progress_printer, say, warn_if_not_converged
-from anynorm.estimators._state import keep
 from anynorm.estimators.checks.labels import usable_targets, usable_weights
 from anynorm.estimators.checks.matrices import check_squares, known_matrix, training_matrix
 from anynorm.estimators.checks.parameters import check_parameters, check_values
+from anynorm.estimators.linear_svc import LinearSVC
 from anynorm.estimators.paths.lasso_path import LassoPath
 from anynorm.estimators.sparse_path import warn_of_gaps
-from anynorm.problem.solution import Solution
 
 
+@documented_like(LinearSVC)
 class ConstrainedLasso(RegressorMixin, BaseEstimator):
     r"""Least squares with a bound on the 1-norm of the coefficients, certified.
 
@@ -34,14 +36,12 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
     ----------
     radius : float, default=1.0
         The largest 1-norm r of the coefficients.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept.
+    fit_intercept : as in `LinearSVC`
     tol : float, default=1e-6
         The relative duality gap to reach.
     max_iter : int, default=1000
         The most working sets of columns.
-    time_limit : float or None, default=None
-        The most seconds for the whole fit; what was reached by then is kept.
+    time_limit : as in `LinearSVC`
     verbose : int, default=0
         0 is silent, 1 prints a line for each working set, 2 adds the certificate.
 
@@ -59,10 +59,7 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
         from the solver.
     n_iter_ : int
         The working sets used.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (p,)
-        The names of the features, where X was a frame with string column names.
+    n_features_in_, feature_names_in_ : as in `LinearSVC`
 
     See Also
     --------
@@ -134,15 +131,34 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
         check_parameters(self)
         end = deadline(self.time_limit)
         X, y, weights, names = self._checked(X, y, sample_weight)
-        ball = _FittedBall(X, y, weights, bool(self.fit_intercept))
-        solution = ball.ball.solve(
+        from anynorm.reductions import lasso_by_svm
+        from anynorm.solvers.lasso.ball import LassoBall  # Numba: for those who fit, not predict
+
+        design = design_of(X).centred(weights, bool(self.fit_intercept))
+        target, mean = design.target(y)
+        ball = LassoBall(design, target, lasso_by_svm)
+        solution = ball.solve(
             float(self.radius),
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-            deadline=end,
+            **limits(self, end),
             progress=progress_printer(type(self).__name__, self.verbose, unit="working set"),
         )
-        return self._store(ball, solution, names)
+        coef = np.asarray(solution.coef)
+        used = np.flatnonzero(coef)
+        residual = target - design.matvec(coef[used], columns=used)
+        top = float(np.abs(design.rmatvec(residual)).max(initial=0.0))
+        fitted = {
+            "coef_": coef,
+            "intercept_": mean if design.means is None else mean - float(design.means @ coef),
+            "alpha_": top / design.total if top > 1e-9 * ball.first_penalty else 0.0,
+            "certificate_": solution.certificate,
+            "n_iter_": solution.n_iter,
+            "n_features_in_": len(coef),
+        }
+        keep(self, fitted, names)
+        if self.verbose >= 2:
+            say(f"{type(self).__name__}: {solution.certificate}")
+        warn_if_not_converged(solution.certificate, solution.n_iter, self.max_iter)
+        return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the targets of the rows of X.
@@ -212,7 +228,6 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
         }
         check_values(limits)
         X, y, weights, names = self._checked(X, y, sample_weight)
-        from anynorm.design import design_of
         from anynorm.solvers.lasso.homotopy import follow_lasso
 
         design = design_of(X).centred(weights, bool(self.fit_intercept))
@@ -235,52 +250,7 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
             check_squares(values, name)
         return X, y, usable_weights(sample_weight, X.shape[0]), names
 
-    def _store(self, ball: _FittedBall, solution: Solution, names: Any) -> Self:
-        coef, intercept = ball.model(solution)
-        fitted = {
-            "coef_": coef,
-            "intercept_": intercept,
-            "alpha_": ball.alpha(solution),
-            "certificate_": solution.certificate,
-            "n_iter_": solution.n_iter,
-            "n_features_in_": len(coef),
-        }
-        keep(self, fitted, names)
-        if self.verbose >= 2:
-            say(f"{type(self).__name__}: {solution.certificate}")
-        warn_if_not_converged(solution.certificate, solution.n_iter, self.max_iter)
-        return self
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-class _FittedBall:
-    """A `LassoBall` for a model with an intercept and weights."""
-
-    def __init__(self, X: Any, y: np.ndarray, weights: np.ndarray | None, centre: bool) -> None:
-        from anynorm.design import design_of
-        from anynorm.reductions import lasso_by_svm
-        from anynorm.solvers.lasso.ball import LassoBall
-
-        self.design = design_of(X).centred(weights, centre)
-        self.target, self.mean = self.design.target(y)
-        self.ball = LassoBall(self.design, self.target, lasso_by_svm)
-
-    def model(self, solution: Solution) -> tuple[np.ndarray, float]:
-        """The coefficients and the intercept of a solution."""
-        coef = solution.coef
-        assert coef is not None
-        means = self.design.means
-        return coef, self.mean if means is None else self.mean - float(means @ coef)
-
-    def alpha(self, solution: Solution) -> float:
-        """The penalty per unit of weight, as in scikit-learn, of a solution."""
-        coef = solution.coef
-        assert coef is not None
-        used = np.flatnonzero(coef)
-        residual = self.target - self.design.matvec(coef[used], columns=used)
-        top = float(np.abs(self.design.rmatvec(residual)).max(initial=0.0))
-        return top / self.design.total if top > 1e-9 * self.ball.first_penalty else 0.0

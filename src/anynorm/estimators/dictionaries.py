@@ -22,7 +22,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from anynorm.design import Matrix
 from anynorm.design.blocks import row_ranges
-from anynorm.estimators._state import keep
+from anynorm.estimators._fitting import keep
 from anynorm.estimators.checks.matrices import known_matrix, training_matrix
 from anynorm.estimators.checks.parameters import check_parameters
 from anynorm.kernels import KERNELS, is_kernel, kernel_of, takes_matrix
@@ -40,6 +40,42 @@ class _Dictionary(TransformerMixin, BaseEstimator):
     """What dictionaries share: dense or sparse input, float32 or float64 out as in."""
 
     n_features_in_: int
+
+    def transform(self, X: Any) -> Matrix:
+        """Evaluate the basis functions.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows.
+
+        Returns
+        -------
+        {ndarray, CSR} of shape (n, k)
+            A column for each basis function, in the precision of X; those of a
+            `PolynomialDictionary` are sparse where X is.
+
+        Examples
+        --------
+        >>> from anynorm import KernelDictionary
+        >>> dictionary = KernelDictionary(gamma=0.5).fit([[0.0], [2.0]])
+        >>> dictionary.transform([[0.0]]).round(3)
+        array([[1.   , 0.135]])
+        """
+        check_is_fitted(self)
+        X = known_matrix(X, self)
+        with np.errstate(over="ignore"):
+            found = self._values(X)
+        if not np.isfinite(found.data if sp.issparse(found) else found).all():
+            raise ValueError(
+                f"X is too large: its basis functions are beyond {X.dtype}. Rescale it, e.g. with "
+                "sklearn.preprocessing.StandardScaler."
+            )
+        return found
+
+    def _values(self, X: Matrix) -> Matrix:
+        """The values of the basis functions at the rows of X."""
+        raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -192,34 +228,13 @@ class KernelDictionary(_Dictionary):
         generator = check_random_state(0 if self.random_state is None else self.random_state)
         return np.sort(generator.permutation(n)[:count])
 
-    def transform(self, X: Any) -> np.ndarray:
-        """Evaluate the basis functions.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n, k)
-            The kernel of every row with every chosen training row.
-
-        Examples
-        --------
-        >>> from anynorm import KernelDictionary
-        >>> dictionary = KernelDictionary(gamma=0.5).fit([[0.0], [2.0]])
-        >>> dictionary.transform([[0.0]]).round(3)
-        array([[1.   , 0.135]])
-        """
-        check_is_fitted(self)
-        X = known_matrix(X, self)
+    def _values(self, X: Matrix) -> np.ndarray:
+        """The kernel of every row with every chosen training row."""
         X = X.tocsr() if sp.issparse(X) else X
         out = np.empty((X.shape[0], self.n_components_), dtype=X.dtype)
-        with np.errstate(over="ignore"):
-            for rows in row_ranges(len(out), self.n_components_):
-                out[rows] = self._gram.cross(X[rows])
-        return _checked(out, X.dtype)
+        for rows in row_ranges(len(out), self.n_components_):
+            out[rows] = self._gram.cross(X[rows])
+        return out
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Name the basis functions by the kernel and the training row.
@@ -301,24 +316,8 @@ class PolynomialDictionary(_Dictionary):
         keep(self, {"n_features_in_": X.shape[1]}, names)
         return self
 
-    def transform(self, X: Any) -> Matrix:
-        """Evaluate the basis functions.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            The rows.
-
-        Returns
-        -------
-        {ndarray, CSR} of shape (n, p (p + 3) / 2)
-            Sparse where X is.
-        """
-        check_is_fitted(self)
-        X = known_matrix(X, self)
-        with np.errstate(over="ignore"):
-            found = _sparse_degree_two(X) if sp.issparse(X) else degree_two(X)
-        return _checked(found, X.dtype)
+    def _values(self, X: Matrix) -> Matrix:
+        return _sparse_degree_two(X) if sp.issparse(X) else degree_two(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Write the basis functions in terms of the features.
@@ -345,15 +344,7 @@ class PolynomialDictionary(_Dictionary):
 
 
 def degree_two(X: np.ndarray) -> np.ndarray:
-    """``sqrt(2) x_j``, ``sqrt(2) x_j x_k`` for j < k, and ``x_j**2``, as columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from anynorm.estimators.dictionaries import degree_two
-    >>> degree_two(np.array([[1.0, 3.0]])).round(2)
-    array([[1.41, 4.24, 4.24, 1.  , 9.  ]])
-    """
+    """``sqrt(2) x_j``, ``sqrt(2) x_j x_k`` for j < k, and ``x_j**2``, as columns."""
     n, p = X.shape
     out = np.empty((n, p * (p + 3) // 2), dtype=X.dtype)
     out[:, :p] = X
@@ -380,14 +371,4 @@ def _sparse_degree_two(X: Matrix) -> Matrix:
     found.indices = place[found.indices].astype(found.indices.dtype)
     found.has_sorted_indices = False
     found.sort_indices()
-    return found
-
-
-def _checked(found: Matrix, dtype: Any) -> Matrix:
-    """What a dictionary has computed, unless it has left the range of the precision."""
-    if not np.isfinite(found.data if sp.issparse(found) else found).all():
-        raise ValueError(
-            f"X is too large: its basis functions are beyond {dtype}. Rescale it, e.g. with "
-            "sklearn.preprocessing.StandardScaler."
-        )
     return found

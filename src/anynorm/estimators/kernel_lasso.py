@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from anynorm.design.checks import finite_matrix, finite_vector
+from anynorm.design.checks import Array, finite_matrix, finite_vector
 from anynorm.estimators._fitting import deadline
 from anynorm.estimators._messages import progress_printer, warn_if_not_converged
 from anynorm.estimators.checks.parameters import check_values
 from anynorm.kernels import takes_matrix
 from anynorm.kernels.gram import make_gram
 from anynorm.problem.solution import Solution
-
-Array = NDArray[np.float64]
 
 _ROUNDING = 8 * np.finfo(np.float64).eps  # of a sum of three products
 

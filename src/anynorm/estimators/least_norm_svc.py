@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from anynorm.estimators._docs import documented_like
-from anynorm.estimators._fitting import deadline
-from anynorm.estimators._kernel_model import (
-    KernelClassifier,
-    kernel_problems,
-    solve_kernels,
-    store_kernel,
-    validate_kernel,
-)
-from anynorm.estimators.checks.parameters import check_parameters
+from anynorm.estimators._kernel_model import KernelClassifier
+from anynorm.estimators.checks.labels import Labelled
 from anynorm.estimators.svc import SVC
-from anynorm.losses import get_loss
+from anynorm.losses import Loss, get_loss
 
 
 @documented_like(SVC)
@@ -96,43 +89,5 @@ class LeastNormSVC(KernelClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            The rows to learn from; the kernel matrix, of shape (n, n), for
-            ``kernel="precomputed"``.
-        y : array-like of shape (n,)
-            Their class labels, of two classes or more.
-        sample_weight : array-like of shape (n,), float or None, default=None
-            The weights of the rows, at least 0; None is 1 for all.
-
-        Returns
-        -------
-        LeastNormSVC
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where a parameter, the kernel or the data cannot be used; the message says which and
-            what to do.
-
-        Examples
-        --------
-        >>> from anynorm import LeastNormSVC
-        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"]
-        >>> model = LeastNormSVC(C=10.0).fit(X, y, sample_weight=[1, 2, 2, 1])
-        >>> model.predict([[0.4], [2.6]]).tolist()
-        ['low', 'high']
-        """
-        check_parameters(self)
-        end = deadline(self.time_limit)
-        data, gram = validate_kernel(self, X, y, sample_weight)
-        problems = kernel_problems(self, data, gram, get_loss("absolute"))
-        from anynorm.solvers.kernel import solve_kernel  # Numba: for those who fit, not predict
-
-        solutions = solve_kernels(self, data, problems, solve_kernel, end)
-        return store_kernel(self, data, gram, solutions)
+    def _loss(self, data: Labelled) -> Loss:
+        return get_loss("absolute")

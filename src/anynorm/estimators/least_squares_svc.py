@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from anynorm.estimators._docs import documented_like
-from anynorm.estimators._fitting import deadline
-from anynorm.estimators._kernel_model import (
-    KernelClassifier,
-    kernel_problems,
-    kernel_rows,
-    store_kernel,
-    validate_kernel,
-)
-from anynorm.estimators._linear_model import labels_of
+from anynorm.estimators._fitting import labels_of, limits
+from anynorm.estimators._kernel_model import KernelClassifier, kernel_rows
 from anynorm.estimators._messages import classes_printer
 from anynorm.estimators.checks.labels import Labelled, usable_weights
 from anynorm.estimators.checks.parameters import check_parameters, one_of
 from anynorm.estimators.svc import SVC
-from anynorm.losses import get_loss
+from anynorm.losses import Loss, get_loss
+from anynorm.problem import Problem
+from anynorm.problem.solution import Solution
 
 
 @documented_like(SVC)
@@ -137,63 +133,32 @@ class LeastSquaresSVC(KernelClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier.
+    def _check(self) -> None:
+        check_parameters(self, solver=one_of(("auto", "cholesky", "cg")))
+        if self.leave_one_out and self.solver == "cg":
+            raise ValueError(
+                "leave_one_out=True needs a factor of the whole matrix, which solver='cg' does not "
+                "make. Use solver='cholesky' or solver='auto'."
+            )
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p), or (n, n) for a precomputed kernel
-            The rows to learn from.
-        y : array-like of shape (n,)
-            Their class labels, of two classes or more.
-        sample_weight : array-like of shape (n,), float or None, default=None
-            The weights of the rows, at least 0; None is 1 for all.
+    def _loss(self, data: Labelled) -> Loss:
+        return get_loss("squared")
 
-        Returns
-        -------
-        LeastSquaresSVC
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where a parameter or the data cannot be used; the message says which and what to do.
-
-        Examples
-        --------
-        >>> from anynorm import LeastSquaresSVC
-        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"]
-        >>> model = LeastSquaresSVC(kernel="linear").fit(X, y, sample_weight=[1, 2, 2, 1])
-        >>> model.predict([[0.4], [2.6]]).tolist()
-        ['low', 'high']
-        """
-        _check(self)
-        end = deadline(self.time_limit)
-        data, gram = validate_kernel(self, X, y, sample_weight)
+    def _solved(
+        self, problems: Sequence[Problem], data: Labelled, end: float | None, sample_weight: Any
+    ) -> tuple[Sequence[Solution], Mapping[str, Any]]:
         from anynorm.solvers.kernel.least_squares import fit_least_squares
 
         found = fit_least_squares(
-            kernel_problems(self, data, gram, get_loss("squared")),
-            kernel_rows(self, gram, 1),
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-            deadline=end,
+            problems,
+            kernel_rows(self, problems[0].gram, 1),
+            **limits(self, end),
             progress=classes_printer(self, data),
             method=self.solver,  # type: ignore[arg-type]
             leave_out=bool(self.leave_one_out),
         )
         scores = found.left_out
-        more = {} if scores is None else _left_out(data, scores, sample_weight)
-        return store_kernel(self, data, gram, found.solutions, more)
-
-
-def _check(estimator: LeastSquaresSVC) -> None:
-    check_parameters(estimator, solver=one_of(("auto", "cholesky", "cg")))
-    if estimator.leave_one_out and estimator.solver == "cg":
-        raise ValueError(
-            "leave_one_out=True needs a factor of the whole matrix, which solver='cg' does not "
-            "make. Use solver='cholesky' or solver='auto'."
-        )
+        return found.solutions, {} if scores is None else _left_out(data, scores, sample_weight)
 
 
 def _left_out(data: Labelled, scores: np.ndarray, sample_weight: Any) -> dict[str, Any]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from anynorm.estimators._fitting import deadline, solve_classes, store_linear
+from anynorm.estimators._docs import documented_like
+from anynorm.estimators._fitting import solve_classes, store_linear
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._messages import classes_printer
-from anynorm.estimators.checks.labels import validate
-from anynorm.estimators.checks.parameters import check_parameters
+from anynorm.estimators.checks.labels import Labelled
+from anynorm.estimators.svc import SVC
 from anynorm.losses import Loss
 
 
+@documented_like(SVC)
 class LinearSVC(LinearClassifier):
     r"""Linear support vector classifier, solved to a certified relative duality gap.
 
@@ -35,48 +37,29 @@ class LinearSVC(LinearClassifier):
         None leaves the intercept unpenalised.  A number s gives liblinear's penalised intercept
         instead: a constant feature of value s whose weight is penalised like all others, which
         adds ``(b / s)**2 / 2`` to the objective.  Not used where ``fit_intercept=False``.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, by label; labels that are left out have weight 1.  They multiply
-        the weights of the rows with that label, in every one of the one-against-the-rest
-        problems.  "balanced" gives all classes the same total weight, counting `sample_weight`.
-    tol : float, default=1e-4
-        The relative duality gap ``(primal - dual) / max(|primal|, |dual|)`` to reach.
+    class_weight, tol : as in `SVC`
     max_iter : int, default=10_000
         The most iterations per binary problem.
-    time_limit : float or None, default=None
-        The most seconds for the whole fit; what was reached by then is kept.
-    warm_start : bool, default=False
-        Start from the previous fit's dual variables where there are some of the same shape, as
-        when only `C` or the weights have changed.
+    time_limit, warm_start : as in `SVC`
     n_jobs : int or None, default=None
         The number of threads that share the one-against-the-rest problems.  The result does not
         depend on it.
     random_state : int, RandomState or None, default=None
         Seeds the order in which a solver visits the rows.  None is the same as 0: a fit is
         repeatable, and NumPy's global generator is neither used nor changed.
-    verbose : int, default=0
-        0 is silent, 1 prints a line for each progress report (iteration, primal, dual, gap,
-        seconds), 2 adds the data's description and the certificates.
+    verbose : as in `SVC`
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, p) or (K, p)
         The coefficients, in float64 for any input: one row for two classes, one per class
         otherwise.
-    intercept_ : ndarray of shape (1,) or (K,)
-        The intercepts.  Where several are optimal, the middle of their interval.
-    classes_ : ndarray of shape (K,)
-        The class labels, sorted.
+    intercept_, classes_ : as in `SVC`
     certificate_ : Certificate
         The primal and dual values of ``coef_`` and ``intercept_`` and the relative gap between
         them, computed apart from the solver; summed over the classes, with the parts in
         ``certificate_.per_class``.
-    n_iter_ : int
-        The most iterations that a binary problem took.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (p,)
-        The names of the features, where X was a frame with string column names.
+    n_iter_, n_features_in_, feature_names_in_ : as in `SVC`
 
     See Also
     --------
@@ -135,39 +118,7 @@ class LinearSVC(LinearClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            The rows to learn from.
-        y : array-like of shape (n,)
-            Their class labels, of two classes or more.
-        sample_weight : array-like of shape (n,), float or None, default=None
-            The weights of the rows, at least 0; None is 1 for all.
-
-        Returns
-        -------
-        LinearSVC
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where a parameter or the data cannot be used; the message says which and what to do.
-
-        Examples
-        --------
-        >>> from anynorm import LinearSVC
-        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"]
-        >>> model = LinearSVC(C=10.0).fit(X, y, sample_weight=[1, 2, 2, 1])
-        >>> model.predict([[0.4], [2.6]]).tolist()
-        ['low', 'high']
-        """
-        check_parameters(self)
-        end = deadline(self.time_limit)
-        data = validate(self, X, y, sample_weight)
+    def _fit_rows(self, data: Labelled, end: float | None) -> Self:
         from anynorm.solvers.linear import solve_linear  # Numba: for those who fit, not predict
 
         solutions = solve_classes(self, data, solve_linear, end, report=classes_printer(self, data))

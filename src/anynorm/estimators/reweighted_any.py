@@ -17,10 +17,12 @@ from sklearn.utils.sparsefuncs import inplace_column_scale, min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix
-from anynorm.estimators._state import keep
+from anynorm.estimators._docs import documented_like
+from anynorm.estimators._fitting import keep
 from anynorm.estimators.checks.labels import one_column
 from anynorm.estimators.checks.matrices import known_matrix, training_matrix
 from anynorm.estimators.checks.parameters import check_parameters
+from anynorm.estimators.linear_svc import LinearSVC
 
 _PRUNED_SHARE = 1e-4  # of all coefficients' reach: what those left out may have together
 
@@ -43,6 +45,7 @@ def _has(method: str) -> Callable[[Any], bool]:
     return check
 
 
+@documented_like(LinearSVC)
 class Reweighted(MetaEstimatorMixin, BaseEstimator):
     r"""The walk from the 2-norm to the 1-norm around any 2-norm penalised estimator.
 
@@ -79,10 +82,7 @@ class Reweighted(MetaEstimatorMixin, BaseEstimator):
         One record per round: ``coef``, ``intercept``, ``n_nonzero``.
     classes_ : ndarray of shape (2,)
         The class labels, where the estimator is a classifier.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (p,)
-        The names of the features, where X was a frame with string column names.
+    n_features_in_, feature_names_in_ : as in `LinearSVC`
 
     See Also
     --------
@@ -146,7 +146,9 @@ class Reweighted(MetaEstimatorMixin, BaseEstimator):
         history: list[BlackBoxRound] = []
         for number in range(int(self.n_rounds)):
             if number:
-                weights = self._next_weights(history[-1].coef.ravel(), reach)
+                coef = history[-1].coef.ravel()
+                kept = _keep(coef, reach) if self.prune else True
+                weights = np.sqrt(np.abs(np.where(kept, coef, 0.0)))
             model = clone(self.estimator).fit(_weighted(X, weights), y, **params)
             coef = _coefficients(model, X.shape[1])
             if weights is not None:
@@ -159,10 +161,6 @@ class Reweighted(MetaEstimatorMixin, BaseEstimator):
             weights = np.where(history[-1].coef.ravel() != 0, weights, 0.0)
         self._store(model, history, weights, names)
         return self
-
-    def _next_weights(self, coef: np.ndarray, reach: np.ndarray) -> np.ndarray:
-        kept = _keep(coef, reach) if self.prune else True
-        return np.sqrt(np.abs(np.where(kept, coef, 0.0)))
 
     def _one_target(self, y: Any) -> Any:
         """Check that y is one target of at most two classes; a single column becomes 1-D."""

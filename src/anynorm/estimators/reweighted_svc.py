@@ -11,12 +11,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.estimators._docs import documented_like
-from anynorm.estimators._fitting import deadline, solve_classes, store_linear
-from anynorm.estimators._linear_model import LinearClassifier, labels_of, linear_scores
+from anynorm.estimators._fitting import labels_of, solve_classes, store_linear
+from anynorm.estimators._linear_model import LinearClassifier, linear_scores
 from anynorm.estimators._messages import classes_printer
-from anynorm.estimators.checks.labels import Labelled, validate
+from anynorm.estimators.checks.labels import Labelled
 from anynorm.estimators.checks.matrices import known_matrix
-from anynorm.estimators.checks.parameters import check_parameters
 from anynorm.estimators.linear_svc import LinearSVC
 from anynorm.losses import Loss
 from anynorm.problem.certificate import Certificate, joint_certificate
@@ -177,38 +176,7 @@ class ReweightedSVC(LinearClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            The rows to learn from.
-        y : array-like of shape (n,)
-            Their class labels, of two classes or more.
-        sample_weight : array-like of shape (n,), float or None, default=None
-            The weights of the rows, at least 0; None is 1 for all.
-
-        Returns
-        -------
-        ReweightedSVC
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where a parameter or the data cannot be used; the message says which and what to do.
-
-        Examples
-        --------
-        >>> from anynorm import ReweightedSVC
-        >>> X, y = [[0.0, 1.0], [1.0, 1.0], [2.0, 1.0], [3.0, 1.0]], ["a", "a", "b", "b"]
-        >>> ReweightedSVC(C=10.0).fit(X, y).predict([[0.4, 1.0], [2.6, 1.0]]).tolist()
-        ['a', 'b']
-        """
-        check_parameters(self)
-        end = deadline(self.time_limit)
-        data = validate(self, X, y, sample_weight)
+    def _fit_rows(self, data: Labelled, end: float | None) -> Self:
         return store_walks(self, data, self._walks(data, end, classes_printer(self, data)))
 
     def _walks(

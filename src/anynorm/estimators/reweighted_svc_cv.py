@@ -5,26 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils import column_or_1d
 
 from anynorm.design import Matrix
 from anynorm.estimators._cross_validation import (
     Folds,
-    SlicedFolds,
-    row_weights,
+    SearchedClassifier,
     score_columns,
     scorer_of,
-    splits_of,
     standard_error,
 )
-from anynorm.estimators._fitting import Report, binary_problem, deadline, of_any, run_all
-from anynorm.estimators._linear_model import labels_of, linear_scores
+from anynorm.estimators._docs import documented_like
+from anynorm.estimators._fitting import Report, binary_problem, labels_of, limits, of_any, run_all
+from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import say
-from anynorm.estimators.checks.labels import Labelled, labelled, validate
-from anynorm.estimators.checks.parameters import check_parameters, seed
+from anynorm.estimators.checks.labels import Labelled, labelled
+from anynorm.estimators.checks.parameters import seed
 from anynorm.estimators.reweighted_svc import ReweightedSVC, store_walks
 from anynorm.losses import Loss
 from anynorm.problem.certificate import Certificate
@@ -33,7 +31,8 @@ if TYPE_CHECKING:
     from anynorm.solvers.linear import Round
 
 
-class ReweightedSVCCV(ReweightedSVC):
+@documented_like(ReweightedSVC)
+class ReweightedSVCCV(SearchedClassifier, ReweightedSVC):
     """`ReweightedSVC` with C and the number of rounds chosen by cross-validation.
 
     All rounds of a walk come with its last one, so the table over C and rounds costs one walk of
@@ -57,20 +56,8 @@ class ReweightedSVCCV(ReweightedSVC):
         of the values of C that reach the best score there, then the number of rounds whose best
         score is highest, fewest at ties.  "one_se": of all cells within one standard error of the
         best one, the one with the fewest features; ties go to fewer rounds, then to the smaller C.
-    prune : bool, default=True
-        As in `ReweightedSVC`, and so are all parameters below.
-    loss : str or Loss, default="hinge"
-        The loss, as in `LinearSVC`.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept.
-    intercept_scaling : float or None, default=None
-        The constant feature of a penalised intercept.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes.
-    tol : float, default=1e-4
-        The relative duality gap to which every round is solved.
-    max_iter : int, default=10_000
-        The most iterations per round and binary problem.
+    prune, loss, fit_intercept, intercept_scaling, class_weight : as in `ReweightedSVC`
+    tol, max_iter : as in `ReweightedSVC`
     time_limit : float or None, default=None
         The most seconds for everything together.
     n_jobs : int or None, default=None
@@ -98,8 +85,7 @@ class ReweightedSVCCV(ReweightedSVC):
         ``mean_fit_time`` (of the walk as far as `max_rounds`).
     coef_, intercept_, classes_, history_, certificate_, n_iter_, n_features_in_
         As in `ReweightedSVC`, of the fit to all rows with ``C_`` and ``n_rounds_``.
-    feature_names_in_ : ndarray of shape (p,)
-        The names of the features, where X was a frame with string column names.
+    feature_names_in_ : as in `ReweightedSVC`
 
     See Also
     --------
@@ -116,6 +102,8 @@ class ReweightedSVCCV(ReweightedSVC):
     >>> model.n_rounds_ > 1, len(model.history_) == model.n_rounds_
     (True, True)
     """
+
+    _rules = ("best", "paper", "one_se")
 
     def __init__(
         self,
@@ -154,37 +142,12 @@ class ReweightedSVCCV(ReweightedSVC):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose C and the number of rounds, then fit to all rows.
+    def _largest_C(self) -> float:
+        return grid_of(self.Cs)[-1]
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            The rows to learn from.
-        y : array-like of shape (n,)
-            Their class labels, of two classes or more.
-        sample_weight : array-like of shape (n,), float or None, default=None
-            The weights of the rows, at least 0; None is 1 for all.
-        groups : array-like of shape (n,) or None, default=None
-            Groups of rows that a splitter such as `GroupKFold` keeps together.
-
-        Returns
-        -------
-        ReweightedSVCCV
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where a parameter or the data cannot be used; the message says which and what to do.
-        """
-        check_parameters(self)
-        end = deadline(self.time_limit)
-        data = validate(self, X, y, sample_weight, C=grid_of(self.Cs)[-1])
-        labels = column_or_1d(y)
-        folds = SlicedFolds(data.X, splits_of(self.cv, labels, groups))
-        weights = row_weights(sample_weight, len(labels))
-        return fit_table(self, data, labels, weights, folds, scorer_of(self.scoring), end)
+    def _search(self, data: Any, y: Any, weights: Any, folds: Folds, began: float) -> None:
+        end = None if self.time_limit is None else began + float(self.time_limit)
+        WalkSearch(self, data, y, weights, folds, scorer_of(self.scoring), end).fit()
 
     def _model(self, C: float, n_rounds: int) -> ReweightedSVC:
         """The estimator of one cell."""
@@ -193,70 +156,10 @@ class ReweightedSVCCV(ReweightedSVC):
         return ReweightedSVC(C=float(C), n_rounds=int(n_rounds), **given)
 
 
-def fit_table(
-    estimator: ReweightedSVCCV,
-    data: Labelled,
-    y: np.ndarray,
-    weights: np.ndarray | None,
-    folds: Folds,
-    scorer: Any,
-    end: float | None,
-    report: Report | None = None,
-    on_walk: Callable[[float], None] | None = None,
-) -> ReweightedSVCCV:
-    """Fill the table of `estimator`, choose from it and fit to all rows.
-
-    Parameters
-    ----------
-    estimator : ReweightedSVCCV
-        What to fit; its `cv`, `scoring` and `time_limit` are not looked at.
-    data : Labelled
-        All rows, validated.
-    y : ndarray of shape (n,)
-        Their labels.
-    weights : ndarray of shape (n,) or None
-        Their weights, without those of the classes.
-    folds : Folds
-        The rows of the folds.
-    scorer : callable or None
-        ``scorer(estimator, X, y)``; None is the accuracy.
-    end : float or None
-        The deadline.
-    report : callable or None, default=None
-        Called with the progress of every walk.
-    on_walk : callable or None, default=None
-        Called with the gap of every walk of a fold when it is done.
-    """
-    from anynorm.solvers.linear import shared_over_C  # Numba: for those who fit, not predict
-
-    grid = grid_of(estimator.Cs)
-    model = estimator._model(grid[0], 1)
-    data = labelled(model, data.X, y, weights, data.feature_names)
-    shared = shared_over_C(binary_problem(model, data, 0), float(estimator.tol))
-    table = _Table(estimator, grid, folds, y, weights, scorer, end, shared, report, on_walk)
-    table.fill()
-    chosen, rounds = choose(estimator.rule, table.scores, table.features)
-    model = estimator._model(grid[chosen], rounds + 1)
-    walks = model.set_params(n_jobs=estimator.n_jobs)._walks(data, end, of_any(report))
-    found = {
-        "C_": float(grid[chosen]),
-        "n_rounds_": rounds + 1,
-        "best_index_": chosen * int(estimator.max_rounds) + rounds,
-        "best_score_": float(table.scores[chosen, rounds].mean()),
-        "cv_results_": table.results(),
-    }
-    return store_walks(estimator, data, walks, found)
-
-
 def choose(rule: str, scores: np.ndarray, features: np.ndarray) -> tuple[int, int]:
-    """The cell (place of C, place of the round) that a rule takes.
+    """The cell (place of C, place of the round) that a rule of `ReweightedSVCCV` takes.
 
-    Parameters
-    ----------
-    rule : {"best", "paper", "one_se"}
-        See `ReweightedSVCCV`.
-    scores, features : ndarray of shape (number of Cs, rounds, folds)
-        What the folds scored and how many features they used; the Cs ascend.
+    `scores` and `features` are by C, which ascends, round and fold.
     """
     mean = scores.mean(axis=2)
     best = mean.max()
@@ -283,26 +186,52 @@ def grid_of(Cs: Any) -> np.ndarray:
 
 
 @dataclass
-class _Table:
-    """Scores, numbers of features, gaps and times over C x rounds x folds."""
+class WalkSearch:
+    """Scores, numbers of features, gaps and times over C x rounds x folds, and the choice.
+
+    The `cv`, `scoring` and `time_limit` of the estimator are not looked at.  `weights` are without
+    those of the classes; a `scorer` of None is the accuracy.  `report` is called with the progress
+    of every walk, `on_walk` with the gap of every walk of a fold when it is done.
+    """
 
     estimator: ReweightedSVCCV
-    grid: np.ndarray
-    folds: Folds
+    data: Labelled
     y: np.ndarray
     weights: np.ndarray | None
+    folds: Folds
     scorer: Any
     end: float | None
-    shared: bool  # whether the walks of a fold are best done one C after the other
-    report: Report | None
-    on_walk: Callable[[float], None] | None
+    report: Report | None = None
+    on_walk: Callable[[float], None] | None = None
 
-    def fill(self) -> None:
-        """Walk in every fold with every C."""
+    def fit(self) -> ReweightedSVCCV:
+        """Fill the table of the estimator, choose from it and fit to all rows."""
+        from anynorm.solvers.linear import shared_over_C  # Numba: for those who fit, not predict
+
+        estimator, self.grid = self.estimator, grid_of(self.estimator.Cs)
+        model = estimator._model(self.grid[0], 1)
+        data = labelled(model, self.data.X, self.y, self.weights, self.data.feature_names)
+        self.fill(shared=shared_over_C(binary_problem(model, data, 0), float(estimator.tol)))
+        chosen, rounds = choose(estimator.rule, self.scores, self.features)
+        model = estimator._model(self.grid[chosen], rounds + 1)
+        walks = model.set_params(n_jobs=estimator.n_jobs)._walks(
+            data, self.end, of_any(self.report)
+        )
+        found = {
+            "C_": float(self.grid[chosen]),
+            "n_rounds_": rounds + 1,
+            "best_index_": chosen * int(estimator.max_rounds) + rounds,
+            "best_score_": float(self.scores[chosen, rounds].mean()),
+            "cv_results_": self.results(),
+        }
+        return store_walks(estimator, data, walks, found)
+
+    def fill(self, *, shared: bool) -> None:
+        """Walk in every fold with every C, one after the other where they share their work."""
         shape = (len(self.grid), int(self.estimator.max_rounds), len(self.folds.splits))
         self.scores, self.features, self.gaps = np.empty(shape), np.empty(shape), np.empty(shape)
         self.seconds = np.empty((shape[0], shape[2]))
-        chains = np.split(np.arange(shape[0]), [] if self.shared else np.arange(1, shape[0]))
+        chains = np.split(np.arange(shape[0]), [] if shared else np.arange(1, shape[0]))
 
         def solve(task: int, progress: Report | None) -> None:
             fold, chain = divmod(task, len(chains))
@@ -326,9 +255,7 @@ class _Table:
             self.grid[places].tolist(),
             n_rounds=int(model.n_rounds),
             prune=bool(model.prune),
-            tol=float(model.tol),
-            max_iter=int(model.max_iter),
-            deadline=self.end,
+            **limits(model, self.end),
             seed=seed(model.random_state),
             progress=progress,
         )

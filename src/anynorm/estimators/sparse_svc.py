@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 from anynorm.estimators._docs import documented_like
-from anynorm.estimators._fitting import deadline, solve_classes, store_linear
+from anynorm.estimators._fitting import solve_classes, store_linear
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._messages import classes_printer
-from anynorm.estimators.checks.labels import usable_penalties, validate
-from anynorm.estimators.checks.parameters import check_parameters
+from anynorm.estimators.checks.labels import Labelled, usable_penalties
 from anynorm.estimators.linear_svc import LinearSVC
 from anynorm.losses import Loss
 
@@ -125,41 +124,7 @@ class SparseSVC(LinearClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            The rows to learn from.
-        y : array-like of shape (n,)
-            Their class labels, of two classes or more.
-        sample_weight : array-like of shape (n,), float or None, default=None
-            The weights of the rows, at least 0; None is 1 for all.
-
-        Returns
-        -------
-        SparseSVC
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where a parameter or the data cannot be used; the message says which and what to do.
-
-        Examples
-        --------
-        >>> from anynorm import SparseSVC
-        >>> X = [[0.0, 1.0], [1.0, 0.0], [2.0, 0.0], [3.0, 1.0]]
-        >>> model = SparseSVC(C=10.0).fit(X, ["low", "low", "high", "high"])
-        >>> model.predict([[0.4, 0.0], [2.6, 0.0]]).tolist()
-        ['low', 'high']
-        >>> model.coef_
-        array([[-2.,  0.]])
-        """
-        check_parameters(self)
-        end = deadline(self.time_limit)
-        data = validate(self, X, y, sample_weight)
+    def _fit_rows(self, data: Labelled, end: float | None) -> Self:
         penalties = usable_penalties(self.penalty_weights, data)
         from anynorm.solvers.one_norm import solve_one_norm  # Numba: for those who fit
 

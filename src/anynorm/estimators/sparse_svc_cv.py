@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from typing import Any, Self
+from typing import Any
 
-from sklearn.utils import column_or_1d
-
-from anynorm.estimators._cross_validation import SlicedFolds, row_weights, scorer_of, splits_of
+from anynorm.estimators._cross_validation import Folds, SearchedClassifier, scorer_of
+from anynorm.estimators._docs import documented_like
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._path_search import PathSearch
-from anynorm.estimators.checks.labels import usable_penalties, validate
-from anynorm.estimators.checks.parameters import check_parameters, one_of
+from anynorm.estimators.checks.labels import usable_penalties
+from anynorm.estimators.sparse_svc import SparseSVC
 
 
-class SparseSVCCV(LinearClassifier):
+@documented_like(SparseSVC)
+class SparseSVCCV(SearchedClassifier, LinearClassifier):
     r"""The 1-norm support vector classifier with the bound s chosen by cross-validation.
 
     On every fold the exact path of
@@ -44,9 +43,7 @@ class SparseSVCCV(LinearClassifier):
     max_features : int or None, default=None
         Follow the paths until more features than that would be in use; a path is then taken to
         stay at its last point.
-    penalty_weights : array-like of shape (p,) or None, default=None
-        The weights :math:`u_j`: 0 is never penalised, infinity leaves the feature out; None is 1
-        for all.
+    penalty_weights : as in `SparseSVC`
     fit_intercept : bool, default=True
         Whether to fit an intercept; it is not penalised.
     class_weight : dict, "balanced" or None, default=None
@@ -88,18 +85,12 @@ class SparseSVCCV(LinearClassifier):
         The share of the folds that use the feature at ``s_``, for at least one class.
     coef_ : ndarray of shape (1, p) or (K, p)
         The coefficients: one row for two classes, one per class otherwise.
-    intercept_ : ndarray of shape (1,) or (K,)
-        The intercepts.  Where several are optimal, the middle of their interval.
-    classes_ : ndarray of shape (K,)
-        The class labels, sorted.
+    intercept_, classes_ : as in `SparseSVC`
     certificate_ : Certificate
         The certificate of the model for the penalised problems with ``C_``.
     n_iter_ : int
         The most pivots that a path of all rows took.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (p,)
-        The names of the features, where X was a frame with string column names.
+    n_features_in_, feature_names_in_ : as in `SparseSVC`
 
     See Also
     --------
@@ -123,6 +114,7 @@ class SparseSVCCV(LinearClassifier):
     True
     """
 
+    _rules = ("best", "one_se", "fewest")
     penalty = "l1"  # scikit-learn's SelectFromModel then keeps what is not zero
 
     def __init__(
@@ -154,43 +146,16 @@ class SparseSVCCV(LinearClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose s by cross-validation, then take that point of the path of all rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            The rows to learn from.
-        y : array-like of shape (n,)
-            Their class labels, of two classes or more.
-        sample_weight : array-like of shape (n,), float or None, default=None
-            The weights of the rows, at least 0; None is 1 for all.
-        groups : array-like of shape (n,) or None, default=None
-            Groups of rows that a splitter such as `GroupKFold` keeps together.
-
-        Returns
-        -------
-        SparseSVCCV
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where a parameter or the data cannot be used; the message says which and what to do.
-        """
-        check_parameters(self, rule=one_of(("best", "one_se", "fewest")))
-        began = time.monotonic()
-        data, labels = validate(self, X, y, sample_weight), column_or_1d(y)
+    def _search(self, data: Any, y: Any, weights: Any, folds: Folds, began: float) -> None:
         search = PathSearch(
             estimator=self,
             data=data,
-            y=labels,
-            weights=row_weights(sample_weight, len(labels)),
+            y=y,
+            weights=weights,
             penalty_weights=usable_penalties(self.penalty_weights, data),
-            folds=SlicedFolds(data.X, splits_of(self.cv, labels, groups)),
+            folds=folds,
             scorer=None if self.scoring == "accuracy" else scorer_of(self.scoring),
             began=began,
             feature_names=data.feature_names,
         )
         search.run().keep()
-        return self

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
-from anynorm.estimators._fitting import deadline
-from anynorm.estimators._kernel_model import (
-    KernelClassifier,
-    kernel_problems,
-    solve_kernels,
-    store_kernel,
-    validate_kernel,
-)
-from anynorm.estimators.checks.parameters import check_parameters
+from anynorm.estimators._kernel_model import KernelClassifier
+from anynorm.estimators.checks.labels import Labelled
 from anynorm.losses import Loss
 from anynorm.losses.loss import Constraints
 from anynorm.norms import Norm, SquaredL2
@@ -173,43 +166,5 @@ class SVC(KernelClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n, p)
-            The rows to learn from; the kernel matrix, of shape (n, n), for
-            ``kernel="precomputed"``.
-        y : array-like of shape (n,)
-            Their class labels, of two classes or more.
-        sample_weight : array-like of shape (n,), float or None, default=None
-            The weights of the rows, at least 0; None is 1 for all.
-
-        Returns
-        -------
-        SVC
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Where a parameter, the kernel or the data cannot be used; the message says which and
-            what to do.
-
-        Examples
-        --------
-        >>> from anynorm import SVC
-        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["low", "low", "high", "high"]
-        >>> model = SVC(C=10.0, slack="linf").fit(X, y, sample_weight=[1, 2, 2, 1])
-        >>> model.predict([[0.4], [2.6]]).tolist()
-        ['low', 'high']
-        """
-        check_parameters(self)
-        end = deadline(self.time_limit)
-        data, gram = validate_kernel(self, X, y, sample_weight)
-        problems = kernel_problems(self, data, gram, Loss.from_slack(self.slack, self.constraints))
-        from anynorm.solvers.kernel import solve_kernel  # Numba: for those who fit, not predict
-
-        solutions = solve_kernels(self, data, problems, solve_kernel, end)
-        return store_kernel(self, data, gram, solutions)
+    def _loss(self, data: Labelled) -> Loss:
+        return Loss.from_slack(self.slack, self.constraints)

@@ -21,13 +21,6 @@ def resolve_gamma(gamma: str | float, X: Any, weights: Array | None = None) -> f
     """Return gamma as a number: "scale" is 1 / (p Var(X)), "auto" is 1 / p.
 
     The variance is that of all entries, rows counted as often as they weigh.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from anynorm.kernels.gamma import resolve_gamma
-    >>> resolve_gamma("scale", np.array([[0.0, 2.0], [2.0, 0.0]]))
-    0.5
     """
     if gamma == "auto":
         return 1.0 / X.shape[1]

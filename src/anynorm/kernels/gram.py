@@ -27,10 +27,8 @@ from anynorm.kernels import (
     kernel_of,
 )
 from anynorm.kernels.definite import FEW_ROWS, is_semidefinite, seems_semidefinite
-from anynorm.kernels.kernel import finite
+from anynorm.kernels.kernel import Array, finite
 from anynorm.kernels.sums import WORTH_COMPILED, DenseSums, KernelSums
-
-Array = NDArray[np.float64]
 
 _COLUMNS = 2048  # that are taken out of X, and widened, at once
 _WORTH_HALVING = 512  # columns from which pairs of them are evaluated once only,
@@ -274,15 +272,7 @@ def make_gram(
     degree: float = 3,
     coef0: float = 0.0,
 ) -> Gram:
-    """Return the kernel matrix of X, by what `kernel_of` knows: a name, a function, a `Kernel`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from anynorm.kernels.gram import make_gram
-    >>> make_gram(np.eye(2), "poly", gamma=1.0, degree=2, coef0=1.0).block([0], [0, 1])
-    array([[4., 1.]])
-    """
+    """Return the kernel matrix of X, by what `kernel_of` knows: a name, a function, a `Kernel`."""
     return Gram.of(kernel_of(kernel, gamma=gamma, degree=degree, coef0=coef0), X)
 
 

@@ -31,16 +31,8 @@ _TALL = 1024  # rows of a tile: tiles stay in the cache while they are made and 
 class HalfMatrix:
     """K[kept, kept], half of it, in memory as far as the limit allows.
 
-    Parameters
-    ----------
-    gram : Gram
-        The kernel, symmetric.
-    kept : ndarray of indices or None
-        The rows and columns; None is all.
-    max_bytes : float
-        The memory for entries.  Block columns beyond it are evaluated at each use.
-    tick : callable
-        Called between pieces of work; it may raise.
+    The rows and columns `kept` are all where it is None.  Block columns beyond `max_bytes` are
+    evaluated at each use.  `tick` is called between pieces of work; it may raise.
 
     Attributes
     ----------
@@ -132,23 +124,10 @@ def fits_in_full(n: int, max_bytes: float) -> bool:
 
 
 class Factor:
-    """The Cholesky factor of ``K + diag(d)``.
+    """The Cholesky factor of ``K + diag(d)``, from a complete `HalfMatrix` in float64.
 
-    Parameters
-    ----------
-    half : HalfMatrix
-        A complete one in float64.
-    diagonal : ndarray of shape (n,)
-        d.
-    tick : callable
-        Called between pieces of work; it may raise.
-    keep : bool
-        Whether to leave the matrix as it is; otherwise its memory is used, and it is gone.
-
-    Raises
-    ------
-    LinAlgError
-        Where the matrix is not positive definite, as far as rounding can tell.
+    Unless it is to `keep`, the matrix is gone: its memory is used.  A LinAlgError says that it is
+    not positive definite, as far as rounding can tell.
     """
 
     def __init__(

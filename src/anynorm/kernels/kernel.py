@@ -186,11 +186,8 @@ class DistanceKernel(ProductKernel):
     """
 
     translation_invariant = True
-
-    @property
-    def steepness(self) -> float:
-        """The largest ``|k'(t) / k(t)|`` over squared distances t, inf where it is not known."""
-        return np.inf
+    steepness: float = np.inf
+    """The largest ``|k'(t) / k(t)|`` over squared distances t, inf where it is not known."""
 
     @abstractmethod
     def of_distances(self, squares: Block) -> Block:

@@ -33,7 +33,7 @@ class RBF(DistanceKernel):
         self.gamma = gamma
 
     @property
-    def steepness(self) -> float:
+    def steepness(self) -> float:  # type: ignore[override]
         """Gamma."""
         return self.gamma
 

@@ -30,14 +30,7 @@ _DENSE_ENTRIES = 1 << 24  # of a few sparse rows that are made dense, 64 MB
 
 
 class RowMaker:
-    """Makes rows of the kernel matrix of a `Gram`.
-
-    Parameters
-    ----------
-    gram : Gram
-        The kernel and its points.
-    exact : bool
-        Whether to make them as the Gram does, in float64.
+    """Makes rows of the kernel matrix of a `Gram`; `exact` ones as that does, in float64.
 
     Attributes
     ----------

@@ -11,6 +11,7 @@ not used for the longest time make room.  Scores are float64.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,18 +32,9 @@ _LITTLE_BYTES = 1 << 24  # that nobody misses, whatever the limit
 class KernelRows:
     """float32 rows of a kernel matrix, at most `max_bytes` of them, shared by several problems.
 
-    Parameters
-    ----------
-    gram : Gram
-        The kernel and its points.
-    max_bytes : int
-        The memory for rows; a few rows are kept in any case.
-    holders : int
-        How many problems may hold rows at the same time.
-    exact : bool
-        Whether rows are float64; they are float32 otherwise.
-    buffer : ndarray, optional
-        The memory to use instead of new memory, flat and of the rows' type.
+    A few rows are kept in any case.  `holders` says how many problems may hold rows at the same
+    time; `exact` rows are float64.  A `buffer`, flat and of the rows' type, is used instead of new
+    memory.
 
     Attributes
     ----------
@@ -168,11 +160,16 @@ class KernelRows:
 
     def add_any(self, scores: Array, index: Index, weights: Array) -> None:
         """Add the combination of any rows, loaded part after part, to the scores."""
+        for part, slots in self._loaded_parts(index):
+            self.add(scores, slots, weights[part])
+
+    def _loaded_parts(self, index: Index) -> Iterator[tuple[slice, Index]]:
+        """Parts of any rows with their slots, which are theirs until the next part."""
         for start in range(0, len(index), self.block_rows):
             part = slice(start, start + self.block_rows)
             slots = self.load(index[part])
             try:
-                self.add(scores, slots, weights[part])
+                yield part, slots
             finally:
                 self.release(slots)
 
@@ -184,13 +181,8 @@ class KernelRows:
         if kind == np.float64 and not self.are_exact:
             return self.gram.block(index, columns)
         out = np.empty((len(index), len(columns)), kind)
-        for start in range(0, len(index), self.block_rows):
-            part = slice(start, start + self.block_rows)
-            slots = self.load(index[part])
-            try:
-                take_columns(self._store, slots, columns, out[part])
-            finally:
-                self.release(slots)
+        for part, slots in self._loaded_parts(index):
+            take_columns(self._store, slots, columns, out[part])
         return out
 
     def room_for(self, n_bytes: int) -> bool:

@@ -8,7 +8,6 @@ product to the sum; other kernels by the function of two sets of rows that they 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from anynorm.design import limits
 from anynorm.design.blocks import ranges
-from anynorm.kernels.kernel import Kernel, ProductKernel, squared_lengths
+from anynorm.kernels.kernel import Array, Kernel, ProductKernel, squared_lengths
 
-Array = NDArray[np.float64]
 Block = NDArray[Any]
 
 _CACHED_COLUMNS = 256  # fixed rows that such a block is made with
@@ -30,14 +28,7 @@ WORTH_COMPILED = 1 << 24  # kernel values from which Numba's own start is paid b
 
 
 class KernelSums:
-    """Sums over the values of a kernel, by its function of two sets of rows.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        The kernel.
-    columns : dense array or CSR
-        The fixed rows z_j.
+    """Sums over the values of a kernel, by its function of two sets of rows; z_j are `columns`.
 
     Attributes
     ----------
@@ -66,27 +57,24 @@ class KernelSums:
         if self.width == 0:
             return out
         X = X.tocsr() if sp.issparse(X) else X
-        add = self._adder(max(n_values, X.shape[0] * self.width))
+        n_values = max(n_values, X.shape[0] * self.width)
         tasks = list(ranges(X.shape[0], max(_ROWS_PER_TASK, self._step())))
         if len(tasks) == 1 or effective_n_jobs(n_jobs) == 1:
             for rows in tasks:
-                add(X[rows], weights, out[rows])
+                self._add(X[rows], weights, out[rows], n_values)
             return out
         with threadpool_limits(1, "blas"):
             Parallel(n_jobs=n_jobs, require="sharedmem")(
-                delayed(add)(X[rows], weights, out[rows]) for rows in tasks
+                delayed(self._add)(X[rows], weights, out[rows], n_values) for rows in tasks
             )
         return out
-
-    def _adder(self, n_values: int) -> Callable[[Any, Block, Array], None]:
-        """What adds the sums of some rows to `out`, in a task of that many kernel values."""
-        return self._add
 
     def _step(self) -> int:
         """The number of rows of a block."""
         return max(1, limits.VALUES_AT_ONCE // self.width)
 
-    def _add(self, X: Any, weights: Block, out: Array) -> None:
+    def _add(self, X: Any, weights: Block, out: Array, n_values: int) -> None:
+        """Add the sums of some rows to `out`, in a task of that many kernel values."""
         for rows in ranges(X.shape[0], self._step()):
             block = _stored_like(X[rows], self.columns)
             out[rows] += self.kernel.checked_pairs(block, self.columns) @ weights
@@ -95,16 +83,8 @@ class KernelSums:
 class DenseSums(KernelSums):
     """The same for kernels of products of dense rows, by matrix products.
 
-    Parameters
-    ----------
-    kernel : ProductKernel
-        The kernel.
-    columns : ndarray of shape (m, p)
-        The fixed rows, used without a copy where they have the dtype and there is no origin.
-    dtype : dtype
-        The precision of the kernel values, float64 or float32; sums of blocks are float64.
-    origin : ndarray of shape (p,) or None
-        What is taken off all rows first.
+    The fixed rows are used without a copy where they have the dtype, float64 or float32, and there
+    is no origin.  Sums of blocks are float64.
     """
 
     def __init__(
@@ -150,16 +130,13 @@ class DenseSums(KernelSums):
             1, limits.CACHED_BYTES // self.dtype.itemsize // min(self.width, _CACHED_COLUMNS)
         )
 
-    def _adder(self, n_values: int) -> Callable[[Any, Block, Array], None]:
-        return partial(self._add_dense, finish=self._finisher(n_values))
-
     def _finisher(self, n_values: int) -> Callable[..., Block]:
         """What turns products and squared lengths into kernel values."""
         many = n_values >= WORTH_COMPILED
         return self.kernel.of_many_products if many else self.kernel.of_products
 
-    def _add_dense(self, X: Any, weights: Block, out: Array, finish: Callable[..., Block]) -> None:
-        weights = weights.astype(self.dtype, copy=False)
+    def _add(self, X: Any, weights: Block, out: Array, n_values: int) -> None:
+        finish, weights = self._finisher(n_values), weights.astype(self.dtype, copy=False)
         width = min(self.width, _CACHED_COLUMNS)
         store = np.empty(min(self._step(), X.shape[0]) * width, self.dtype)
         for rows in ranges(X.shape[0], self._step()):

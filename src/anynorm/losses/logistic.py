@@ -6,15 +6,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, xlog1py, xlogy
 
 from anynorm.design.limits import ROUNDING
 from anynorm.losses.curves import Curve, CurveModel
-from anynorm.losses.loss import Interval, Loss
+from anynorm.losses.loss import Array, Interval, Loss
 from anynorm.norms.dual_sets import CurvedBox
-
-Array = NDArray[np.float64]
 
 _SAFE_MARGIN = 64.0  # at which an example costs less than 1e-27
 _LEAST_CURVATURE = 1e-15  # of the cost: below it a model would divide by nothing
@@ -25,20 +23,12 @@ class LogisticLoss(Loss):
     """The negative log-likelihood of logistic regression.
 
     Its dual is the entropy of ``a/(C w)``, which lies between 0 and 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from anynorm.losses import get_loss
-    >>> round(get_loss("logistic").value(np.array([1.0]), C=1.0), 6)
-    0.693147
     """
 
     name: str = "logistic"
     curvature_bound = 0.25
 
     def value(self, r: ArrayLike, C: float, weights: Array | None = None) -> float:
-        """Return g(r)."""
         costs = np.logaddexp(0.0, np.asarray(r, dtype=np.float64) - 1.0)
         return C * float(costs.sum() if weights is None else weights @ costs)
 
@@ -57,7 +47,6 @@ class LogisticLoss(Loss):
         return CurvedBox(False, np.zeros(len(weights)), C * weights)
 
     def curve(self, cost: Array) -> LogisticCurve:
-        """Return the loss as Newton's method sees it."""
         return LogisticCurve(cost)
 
     def best_scale(
@@ -123,11 +112,9 @@ class LogisticCurve(Curve):
     """h(r) = cost * log(1 + exp(r - 1))."""
 
     def dual(self, residual: Array) -> Array:
-        """Return h'(r)."""
         return self.cost * expit(residual - 1.0)
 
     def curvature(self, residual: Array) -> Array:
-        """Return h''(r)."""
         return self.cost * expit(residual - 1.0) * expit(1.0 - residual)
 
     def model(self, residual: Array) -> CurveModel:

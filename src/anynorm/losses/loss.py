@@ -44,6 +44,12 @@ class Loss(ABC):
         The largest second derivative of a smooth loss at C = 1 and weight 1.
     bias_falls : bool
         Whether the best biases fall where a score rises.
+    signed : bool
+        Whether the dual variables may be negative.
+    one_sided : bool
+        Whether margins of 1 and more are free of cost.
+    quadratic_dual : bool
+        Whether the conjugate is a quadratic form, so that the best scale of a dual is a formula.
 
     Examples
     --------
@@ -59,18 +65,9 @@ class Loss(ABC):
     slack: Norm | SquaredL2 | None = None
     curvature_bound: float | None = None
     bias_falls: bool = True
+    signed: bool = False
+    one_sided: bool = False
     quadratic_dual: bool = False
-    """Whether the conjugate is a quadratic form, so that the best scale of a dual is a formula."""
-
-    @property
-    def signed(self) -> bool:
-        """Whether the dual variables may be negative."""
-        return False
-
-    @property
-    def one_sided(self) -> bool:
-        """Whether margins of 1 and more are free of cost."""
-        return False
 
     @staticmethod
     def from_slack(

@@ -7,16 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from anynorm.design.limits import ROUNDING
 from anynorm.losses.curves import Curve, CurveModel
-from anynorm.losses.loss import Constraints, Interval, Loss, finite
+from anynorm.losses.loss import Array, Constraints, Interval, Loss, finite
 from anynorm.norms import Norm, SquaredL2, get_norm
 from anynorm.norms.best_bias import extremes
 from anynorm.norms.dual_sets import DualSet
-
-Array = NDArray[np.float64]
 
 _FEW = 16  # entries of a parameter that a name may show: a matrix would be written out in full
 
@@ -46,17 +44,14 @@ class SlackLoss(Loss):
             )
 
     @property
-    def signed(self) -> bool:
-        """Whether the dual variables may be negative."""
+    def signed(self) -> bool:  # type: ignore[override]
         return self.constraints == "equality"
 
     @property
-    def one_sided(self) -> bool:
-        """Whether margins of 1 and more are free of cost."""
+    def one_sided(self) -> bool:  # type: ignore[override]
         return self.constraints == "inequality"
 
     def without_weights(self) -> tuple[Loss, Array | None]:
-        """Return the loss of unweighted rows, and the weights of its norm (None for none)."""
         weights = self.slack.row_weights
         if weights is None:
             return self, None
@@ -67,7 +62,6 @@ class SlackLoss(Loss):
         return self.slack.dual_set(C, weights, self.signed)
 
     def value(self, r: ArrayLike, C: float, weights: Array | None = None) -> float:
-        """Return g(r)."""
         r, slack = np.asarray(r, dtype=np.float64), self.weighted(weights)
         return C * slack.value(slack.cheapest_above(r) if self.one_sided else r)
 
@@ -78,10 +72,6 @@ class SlackLoss(Loss):
         return clipped if absent is None else np.where(absent > 0, clipped, 0.0)
 
     def bias_interval(self, scores: Array, y: Array, weights: Array | None = None) -> Interval:
-        """Return the ends of the interval of all b that minimise ``g(1 - y (scores + b))``.
-
-        An end is infinite where only one class has weight and margins of 1 and more are free.
-        """
         t, slack = y - scores, self.weighted(weights)
         if slack.row_weights is not None:
             kept = slack.row_weights > 0
@@ -102,15 +92,7 @@ class SlackLoss(Loss):
 
 @dataclass(frozen=True)
 class NormLoss(SlackLoss):
-    """``C N_w`` of the slacks; its dual is a ball: ``N*(a) <= C``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from anynorm.losses import Loss
-    >>> Loss.from_slack("linf").value(np.array([0.5, -1.0, 2.0]), C=10.0)
-    20.0
-    """
+    """``C N_w`` of the slacks; its dual is a ball: ``N*(a) <= C``."""
 
     @property
     def bias_falls(self) -> bool:  # type: ignore[override]
@@ -118,7 +100,6 @@ class NormLoss(SlackLoss):
         return self.slack.bias_falls
 
     def resolve(self, X: Any) -> Loss:
-        """Return the loss for the rows of X (only norms made from the data change)."""
         norm = self.slack.resolve(X)
         return self if norm is self.slack else replace(self, slack=norm)
 
@@ -128,12 +109,10 @@ class NormLoss(SlackLoss):
         return float(a.sum()) if allowed else -math.inf
 
     def clip_dual(self, a: ArrayLike, C: float, weights: Array | None = None) -> Array:
-        """Return a with wrong signs, rows of weight 0 and excess over a box removed."""
         clipped = super().clip_dual(a, C, weights)
         return self.weighted(weights).clipped(clipped, C)
 
     def largest_scale(self, a: Array, C: float, weights: Array | None = None) -> float:
-        """Return the largest t for which t*a is allowed (a of the right signs)."""
         size = self._dual_size(a, weights)
         return C / size if size > 0 else math.inf
 
@@ -153,15 +132,7 @@ class NormLoss(SlackLoss):
 
 @dataclass(frozen=True)
 class SquaredLoss(SlackLoss):
-    """``C sum w r_+^2`` or ``C sum w r^2``: the squared hinge and least squares.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from anynorm.losses import get_loss
-    >>> get_loss("squared_hinge").value(np.array([0.5, -1.0, 2.0]), C=10.0)
-    42.5
-    """
+    """``C sum w r_+^2`` or ``C sum w r^2``: the squared hinge and least squares."""
 
     curvature_bound = 2.0
     quadratic_dual = True
@@ -184,7 +155,6 @@ class SquaredLoss(SlackLoss):
         return quadratic_scale(float(a.sum()), curvature, limit)
 
     def curve(self, cost: Array) -> Curve:
-        """Return the loss as Newton's method sees it."""
         return SquaredHingeCurve(cost) if self.one_sided else SquaredCurve(cost)
 
 
@@ -193,11 +163,9 @@ class SquaredHingeCurve(Curve):
     """h(r) = cost * max(r, 0)^2."""
 
     def dual(self, residual: Array) -> Array:
-        """Return h'(r)."""
         return 2.0 * self.cost * np.maximum(residual, 0.0)
 
     def curvature(self, residual: Array) -> Array:
-        """Return h''(r)."""
         return np.where(residual > 0, 2.0 * self.cost, 0.0)
 
     def model(self, residual: Array) -> CurveModel:
@@ -210,11 +178,9 @@ class SquaredCurve(Curve):
     """h(r) = cost * r^2."""
 
     def dual(self, residual: Array) -> Array:
-        """Return h'(r)."""
         return 2.0 * self.cost * residual
 
     def curvature(self, residual: Array) -> Array:
-        """Return h''(r)."""
         return 2.0 * self.cost
 
     def model(self, residual: Array) -> CurveModel:

@@ -17,13 +17,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import linprog, nnls
 
-from anynorm.norms.norm import Norm
-
-Array = NDArray[np.float64]
+from anynorm.norms.norm import Array, Norm
 
 _ROUNDS = 300  # of points or planes at the most; the best so far stands then
 _ACCURACY = 1e-9  # relative: where the bounds from above and below meet

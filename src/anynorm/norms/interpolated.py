@@ -53,18 +53,15 @@ class TopK(Weighted, Norm):
         )
 
     def maximiser(self, a: ArrayLike) -> Array:
-        """Return a v with N(v) <= 1 at which a'v is largest."""
         magnitudes, w = self._rows(a)
         if (magnitudes[w > 0] / w[w > 0]).max(initial=0.0) >= magnitudes.sum() / self.k:
             return self._corner(a)
         return self._signed(np.full(len(w), 1.0 / self.k), a)
 
     def subgradient(self, v: ArrayLike) -> Array:
-        """Return an a with N*(a) <= 1 and a'v = N(v)."""
         return np.sign(v) * self._taken(v)
 
     def project_dual(self, a: ArrayLike, radius: float) -> Array:
-        """Return the point of N* <= radius nearest to a."""
         magnitudes, w = self._rows(a)
         nearest = projections.onto_capped_simplex(magnitudes, radius * w, self.k * radius)
         return self._signed(nearest, a)
@@ -114,7 +111,6 @@ class TopK2(Weighted, Norm):
         )
 
     def maximiser(self, a: ArrayLike) -> Array:
-        """Return a v with N(v) <= 1 at which a'v is largest."""
         magnitudes, w = self._rows(a)
         kept = np.where(w > 0, magnitudes, 0.0)
         if euclidean(over(kept, np.sqrt(w))) >= kept.sum() / math.sqrt(self.k):
@@ -122,7 +118,6 @@ class TopK2(Weighted, Norm):
         return self._signed(np.full(len(w), 1.0 / math.sqrt(self.k)), a)
 
     def subgradient(self, v: ArrayLike) -> Array:
-        """Return an a with N*(a) <= 1 and a'v = N(v)."""
         magnitudes, w = self._rows(v)
         level = projections.excess_level(magnitudes, w, self.k)
         excess = np.maximum(magnitudes - level, 0.0)
@@ -134,7 +129,6 @@ class TopK2(Weighted, Norm):
         return self._signed(tied * (math.sqrt(self.k) / total) if total > 0 else tied, v)
 
     def project_dual(self, a: ArrayLike, radius: float) -> Array:
-        """Return the point of N* <= radius nearest to a."""
         magnitudes, w = self._rows(a)
         total = math.sqrt(self.k) * radius
         return self._signed(projections.onto_ellipsoid_and_simplex(magnitudes, w, radius, total), a)
@@ -176,7 +170,6 @@ class K12(Weighted, Norm):
         )
 
     def maximiser(self, a: ArrayLike) -> Array:
-        """Return a v with N(v) <= 1 at which a'v is largest."""
         magnitudes, w = self._rows(a)
         kept = np.where(w > 0, magnitudes, 0.0)
         length = euclidean(over(kept, np.sqrt(w))) / math.sqrt(self.r)
@@ -185,14 +178,12 @@ class K12(Weighted, Norm):
         return self._direction(a) / math.sqrt(self.r)
 
     def subgradient(self, v: ArrayLike) -> Array:
-        """Return an a with N*(a) <= 1 and a'v = N(v)."""
         magnitudes, w = self._rows(v)
         level = projections.saturation_level(magnitudes, w, self.r)
         share = np.minimum(magnitudes / level, 1.0) if level > 0 else (magnitudes > 0)
         return self._signed(w * share, v)
 
     def project_dual(self, a: ArrayLike, radius: float) -> Array:
-        """Return the point of N* <= radius nearest to a."""
         magnitudes, w = self._rows(a)
         length = math.sqrt(self.r) * radius
         return self._signed(projections.onto_ellipsoid(magnitudes, w, length, radius * w), a)

@@ -64,7 +64,6 @@ class Mahalanobis(Norm):
         return euclidean(np.abs(self._solve(self._checked(a))))
 
     def maximiser(self, a: ArrayLike) -> Array:
-        """Return a v with N(v) <= 1 at which a'v is largest."""
         half = self._solve(self._checked(a))
         length = euclidean(np.abs(half))
         if length == 0:
@@ -73,13 +72,11 @@ class Mahalanobis(Norm):
         return v
 
     def subgradient(self, v: ArrayLike) -> Array:
-        """Return an a with N*(a) <= 1 and a'v = N(v)."""
         half = self.factor.T @ self._checked(v)
         length = euclidean(np.abs(half))
         return np.asarray(self.factor @ (half / length if length > 0 else half))
 
     def project_dual(self, a: ArrayLike, radius: float) -> Array:
-        """Return the point of N* <= radius nearest to a."""
         spectrum, basis = np.linalg.eigh(self.factor @ self.factor.T)
         turned = basis.T @ self._checked(a)
         nearest = projections.onto_ellipsoid(np.abs(turned), np.maximum(spectrum, 0.0), radius)
@@ -104,7 +101,6 @@ class Mahalanobis(Norm):
         return np.maximum(lower + nonnegative_minimiser(M, M @ lower), lower)
 
     def cheapest_dual_above(self, a: Array) -> Array:
-        """Return the e >= a with the least N*(e), for a >= 0."""
         if self.monotone or not a.any():
             return a
         M = self.factor @ self.factor.T

@@ -72,15 +72,12 @@ class L1(Weighted, Norm):
         return float(over(magnitudes_of(a), self._w).max(initial=0.0))
 
     def maximiser(self, a: ArrayLike) -> Array:
-        """Return a v with N(v) <= 1 at which a'v is largest."""
         return self._corner(a)
 
     def subgradient(self, v: ArrayLike) -> Array:
-        """Return an a with N*(a) <= 1 and a'v = N(v)."""
         return np.sign(v) * self._rows(v)[1]
 
     def project_dual(self, a: ArrayLike, radius: float) -> Array:
-        """Return the point of N* <= radius nearest to a."""
         bound = radius * self._rows(a)[1]
         return np.clip(np.asarray(a, dtype=np.float64), -bound, bound)
 
@@ -119,17 +116,14 @@ class L2(Weighted, Norm):
         return euclidean(over(magnitudes, np.sqrt(w)))
 
     def maximiser(self, a: ArrayLike) -> Array:
-        """Return a v with N(v) <= 1 at which a'v is largest."""
         return self._direction(a)
 
     def subgradient(self, v: ArrayLike) -> Array:
-        """Return an a with N*(a) <= 1 and a'v = N(v)."""
         magnitudes, w = self._rows(v)
         length = euclidean(magnitudes, w)
         return self._signed(w * (magnitudes / length) if length > 0 else magnitudes, v)
 
     def project_dual(self, a: ArrayLike, radius: float) -> Array:
-        """Return the point of N* <= radius nearest to a."""
         magnitudes, w = self._rows(a)
         return self._signed(projections.onto_ellipsoid(magnitudes, w, radius), a)
 
@@ -165,11 +159,9 @@ class LInf(Weighted, Norm):
         return math.inf if np.any(magnitudes[w == 0] > 0) else float(magnitudes.sum())
 
     def maximiser(self, a: ArrayLike) -> Array:
-        """Return a v with N(v) <= 1 at which a'v is largest."""
         return self._signed(np.ones(len(np.asarray(a))), a) * (np.asarray(a) != 0)
 
     def subgradient(self, v: ArrayLike) -> Array:
-        """Return an a with N*(a) <= 1 and a'v = N(v)."""
         magnitudes, w = self._rows(v)
         a = np.zeros(len(magnitudes))
         if len(a):
@@ -177,7 +169,6 @@ class LInf(Weighted, Norm):
         return self._signed(a, v)
 
     def project_dual(self, a: ArrayLike, radius: float) -> Array:
-        """Return the point of N* <= radius nearest to a."""
         magnitudes, w = self._rows(a)
         bound = np.where(w > 0, math.inf, 0.0)
         return self._signed(projections.onto_capped_simplex(magnitudes, bound, radius), a)
@@ -230,7 +221,6 @@ class Lp(Weighted, Norm):
         return top * float(w @ (ratio / top) ** q) ** (1 / q)
 
     def maximiser(self, a: ArrayLike) -> Array:
-        """Return a v with N(v) <= 1 at which a'v is largest."""
         if self.p == 1:
             return self._corner(a)
         magnitudes, w = self._rows(a)
@@ -241,7 +231,6 @@ class Lp(Weighted, Norm):
         return self._signed(v / length if length > 0 else v, a)
 
     def subgradient(self, v: ArrayLike) -> Array:
-        """Return an a with N*(a) <= 1 and a'v = N(v)."""
         magnitudes, w = self._rows(v)
         length = self.value(v)
         scaled = magnitudes / length if length > 0 else magnitudes

@@ -106,21 +106,8 @@ def onto_ellipsoid(a: Array, w: Array, length: float, bound: Array | None = None
 
     It is ``min(a w / (w + z), bound)`` for the least z >= 0 that meets the length.
     """
-    present = w > 0
-    x = np.zeros(len(a))
-    a, w = a[present], w[present]
-    cap = math.inf if bound is None else bound[present]
-
-    def point(z: float) -> Array:
-        return np.minimum(a * (w / (w + z)), cap)
-
-    def excess(z: float) -> float:
-        return math.sqrt(float((point(z) ** 2 / w).sum())) - length
-
-    top = math.sqrt(float(w.max(initial=0.0))) * math.sqrt(float((a**2).sum()))
-    z = _falling_root(excess, top / length if length > 0 else math.inf)
-    x[present] = point(z) if math.isfinite(z) else 0.0
-    return x
+    cap = math.inf if bound is None else bound[w > 0]
+    return _to_length(a, w, length, lambda part, share: np.minimum(part * share, cap))
 
 
 def onto_ellipsoid_and_simplex(a: Array, w: Array, length: float, total: float) -> Array:
@@ -129,12 +116,19 @@ def onto_ellipsoid_and_simplex(a: Array, w: Array, length: float, total: float) 
     It is ``(a - s)_+ w / (w + z)``: for each z the s that meets the sum is exact, and the
     length then falls in z.
     """
+    return _to_length(a, w, length, lambda part, share: _thinned(part, share, total))
+
+
+def _to_length(
+    a: Array, w: Array, length: float, shortened: Callable[[Array, Array], Array]
+) -> Array:
+    """``shortened(a, w / (w + z))`` of the rows with w > 0, for the least z that meets a length."""
     present = w > 0
     x = np.zeros(len(a))
     a, w = a[present], w[present]
 
     def point(z: float) -> Array:
-        return _thinned(a, w / (w + z), total)
+        return shortened(a, w / (w + z))
 
     def excess(z: float) -> float:
         return math.sqrt(float((point(z) ** 2 / w).sum())) - length

@@ -253,15 +253,7 @@ class PathDisplay:
 
 
 def spread(places: np.ndarray, room: float) -> np.ndarray:
-    """Places in [0, 1] moved, in their order, to be at least `room` apart and stay near.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from anynorm.plotting.path_display import spread
-    >>> spread(np.array([0.5, 0.5, 0.9]), 0.1).round(2).tolist()
-    [0.45, 0.55, 0.9]
-    """
+    """Places in [0, 1] moved, in their order, to be at least `room` apart and stay near."""
     order = np.argsort(places, kind="stable")
     groups: list[list[float]] = []  # [sum of wished starts, number]: runs of touching labels
     for rank, place in enumerate(places[order]):

@@ -33,14 +33,7 @@ class Status(enum.StrEnum):
 
 
 def worst(statuses: Iterable[Status]) -> Status:
-    """Return the most severe of some statuses (`Status.OPTIMAL` for none).
-
-    Examples
-    --------
-    >>> from anynorm.problem.solution import Status, worst
-    >>> worst([Status.OPTIMAL, Status.TIME_LIMIT, Status.MAX_ITER])
-    <Status.TIME_LIMIT: 'time_limit'>
-    """
+    """Return the most severe of some statuses (`Status.OPTIMAL` for none)."""
     severity = list(Status)
     return max(statuses, key=severity.index, default=Status.OPTIMAL)
 

@@ -31,12 +31,11 @@ from anynorm.losses import Loss
 from anynorm.losses.bias import optimal_bias
 from anynorm.norms.dual_sets import DualSet
 from anynorm.problem.certificate import Values
-from anynorm.problem.repair import repaired
+from anynorm.problem.repair import Array, repaired
 
 if TYPE_CHECKING:
     from anynorm.kernels.gram import Gram
 
-Array = NDArray[np.float64]
 
 _INDEFINITE = 1e-9  # of the largest a'Qa that the diagonal allows: less is rounding
 

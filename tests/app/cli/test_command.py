@@ -65,7 +65,7 @@ def test_tables_wider_than_the_terminal_are_printed_whole(monkeypatch, capsys):
 
 
 def test_names_that_look_like_markup_are_printed_as_they_are(capsys):
-    output.print_facts([("Data", "[red]x[/red]")])
+    output.print_facts(output.out(), [("Data", "[red]x[/red]")])
     output.print_table(["feature"], [["[bold]gene[/bold]"]], texts=("feature",))
     text = capsys.readouterr().out
     assert "[red]x[/red]" in text

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from anynorm import SolutionPath
-from anynorm.estimators._linear_model import labels_of
+from anynorm.estimators._fitting import labels_of
 from anynorm.estimators.paths.accuracy import accuracy_changes, accuracy_table
 from anynorm.losses import get_loss
 from anynorm.problem import Problem

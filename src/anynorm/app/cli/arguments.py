@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pathlib
+from functools import partial
 from typing import Annotated
 
 import typer
 
-DATA, CHOICE, RUN = "The data", "The choice", "The run"
-"""The parts of the help."""
+# Options by the part of the help that they are in.
+data_option = partial(typer.Option, rich_help_panel="The data")
+choice_option = partial(typer.Option, rich_help_panel="The choice")
+run_option = partial(typer.Option, rich_help_panel="The run")
 
 Data = Annotated[
     pathlib.Path,
@@ -18,88 +21,70 @@ Data = Annotated[
 ]
 Target = Annotated[
     str | None,
-    typer.Option("--target", "-t", help="The column of class labels.", rich_help_panel=DATA),
+    data_option("--target", "-t", help="The column of class labels."),
 ]
-Id = Annotated[
-    str | None, typer.Option("--id", help="The column of row names.", rich_help_panel=DATA)
-]
+Id = Annotated[str | None, data_option("--id", help="The column of row names.")]
 Group = Annotated[
     str | None,
-    typer.Option(
-        help="A column of groups, e.g. patients: rows of one are never on both sides of a fold.",
-        rich_help_panel=DATA,
+    data_option(
+        help="A column of groups, e.g. patients: rows of one are never on both sides of a fold."
     ),
 ]
 Positive = Annotated[
     str | None,
-    typer.Option(
+    data_option(
         help="The label that positive weights speak for; the second in order by default. Of more "
-        "than two classes the others become one.",
-        rich_help_panel=DATA,
+        "than two classes the others become one."
     ),
 ]
 Drop = Annotated[
     list[str] | None,
-    typer.Option(
-        help="A column to leave out, or a pattern such as 'meta_*'; can be repeated.",
-        rich_help_panel=DATA,
-    ),
+    data_option(help="A column to leave out, or a pattern such as 'meta_*'; can be repeated."),
 ]
 Text = Annotated[
     list[str] | None,
-    typer.Option(
-        help="A column of numbers that are categories, e.g. postal codes; can be repeated.",
-        rich_help_panel=DATA,
+    data_option(
+        help="A column of numbers that are categories, e.g. postal codes; can be repeated."
     ),
 ]
 Transpose = Annotated[
     bool,
-    typer.Option(
+    data_option(
         "--transpose",
         help="The file has a row for each feature and a column for each sample, as expression "
         "matrices have.",
-        rich_help_panel=DATA,
     ),
 ]
 Labels = Annotated[
     pathlib.Path | None,
-    typer.Option(
-        help="A file with the labels (and groups) of the samples, joined by their names.",
-        rich_help_panel=DATA,
-    ),
+    data_option(help="A file with the labels (and groups) of the samples, joined by their names."),
 ]
 Format = Annotated[
     str | None,
-    typer.Option(
-        metavar="csv|tsv|parquet|svmlight",
-        help="What the file is, where its name does not say so.",
-        rich_help_panel=DATA,
+    data_option(
+        metavar="csv|tsv|parquet|svmlight", help="What the file is, where its name does not say so."
     ),
 ]
 Scale = Annotated[
     str,
-    typer.Option(
+    choice_option(
         metavar="standard|none",
         help="Bring features to mean 0 and standard deviation 1, by the rows learnt from alone.",
-        rich_help_panel=CHOICE,
     ),
 ]
 MaxFeatures = Annotated[
     int | None,
-    typer.Option(
-        help="The most features (of each class, if more than two); for --model sparse.",
-        rich_help_panel=CHOICE,
-    ),
+    choice_option(help="The most features (of each class, if more than two); for --model sparse."),
 ]
 TimeLimit = Annotated[
     float | None,
-    typer.Option(metavar="SECONDS", help="The most seconds.", rich_help_panel=RUN),
+    run_option(metavar="SECONDS", help="The most seconds."),
 ]
 Quiet = Annotated[
     bool,
-    typer.Option("--quiet", "-q", help="Print problems and nothing else.", rich_help_panel=RUN),
+    run_option("--quiet", "-q", help="Print problems and nothing else."),
 ]
 Json = Annotated[
     bool,
-    typer.Option("--json", help="Print the results as JSON.", rich_help_panel=RUN),
+    run_option("--json", help="Print the results as JSON."),
 ]

@@ -36,63 +36,55 @@ def fit(
     format: arguments.Format = None,
     test: Annotated[
         pathlib.Path | None,
-        typer.Option(
+        arguments.data_option(
             help="Rows to judge the model by, laid out like the data; without them the error is "
-            "that of nested cross-validation.",
-            rich_help_panel=arguments.DATA,
+            "that of nested cross-validation."
         ),
     ] = None,
     model: Annotated[
         str,
-        typer.Option(
+        arguments.choice_option(
             metavar="sparse|reweighted|budget|least-norm|least-squares|linear|kernel",
             help="sparse: the 1-norm SVM, chosen along its exact path. reweighted: the walk "
             "to it. budget: a kernel SVM of few support vectors. least-norm, least-squares: "
             "kernel SVMs with equality constraints. linear, kernel: the 2-norm SVM.",
-            rich_help_panel=arguments.CHOICE,
         ),
     ] = "sparse",
     scale: arguments.Scale = "standard",
     max_features: arguments.MaxFeatures = None,
     budget: Annotated[
         float | None,
-        typer.Option(
-            help="The most support vectors, or a share of the rows; for --model budget.",
-            rich_help_panel=arguments.CHOICE,
+        arguments.choice_option(
+            help="The most support vectors, or a share of the rows; for --model budget."
         ),
     ] = None,
     scoring: Annotated[
         str,
-        typer.Option(
+        arguments.choice_option(
             metavar="error|balanced|auc",
             help="What chooses: the error, the mean of the classes' errors, or the area "
             "under the ROC curve.",
-            rich_help_panel=arguments.CHOICE,
         ),
     ] = "error",
     cv: Annotated[
         str,
-        typer.Option(
+        arguments.choice_option(
             metavar="FOLDS|loo",
             help="The number of folds, or loo to leave one row (one group) out at a time.",
-            rich_help_panel=arguments.CHOICE,
         ),
     ] = "5",
     rule: Annotated[
         str,
-        typer.Option(
+        arguments.choice_option(
             metavar="best|one_se|fewest|paper",
             help="best: the best score. one_se: the simplest within one standard error of it. "
             "fewest: the fewest features within 0.01 of it. paper: for --model reweighted.",
-            rich_help_panel=arguments.CHOICE,
         ),
     ] = "best",
-    seed: Annotated[int, typer.Option(help="Seeds the folds.", rich_help_panel=arguments.RUN)] = 0,
+    seed: Annotated[int, arguments.run_option(help="Seeds the folds.")] = 0,
     jobs: Annotated[
         int,
-        typer.Option(
-            "--jobs", "-j", help="Threads; -1 takes all cores.", rich_help_panel=arguments.RUN
-        ),
+        arguments.run_option("--jobs", "-j", help="Threads; -1 takes all cores."),
     ] = 1,
     time_limit: arguments.TimeLimit = None,
     quiet: arguments.Quiet = False,
@@ -137,7 +129,7 @@ def fit(
 def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
     """The short result."""
     from anynorm.app.job.measures import MEASURES
-    from anynorm.app.job.results import feature_table, n_chosen
+    from anynorm.app.job.results import choice_of, feature_table, n_chosen
 
     console, model = output.out(), fitted.learned.model
     n, p = len(fitted.table.ids), len(fitted.learned.preparation.get_feature_names_out())
@@ -147,15 +139,7 @@ def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
         console.print(f"[yellow]{output.escape(problem)}[/]")
     features = "1 feature" if p == 1 else f"{p:,} features"
     facts = [("Data", f"{n:,} rows ({_counts(fitted)}), {features}")]
-    for error in fitted.errors:
-        facts.append(
-            (
-                error.measure[0].upper() + error.measure[1:],
-                f"{output.percent(error.value)} ± {output.percent(error.standard_error)} "
-                f"(95 %: {output.percent(error.low)} to {output.percent(error.high)}; "
-                f"{fitted.judged_by})",
-            )
-        )
+    facts += [output.error_fact(error, fitted.judged_by) for error in fitted.errors]
     value, error_of_mean = fitted.selection_error
     facts.append(
         (
@@ -164,7 +148,7 @@ def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
             f"({MEASURES[fitted.options.scoring]} on the folds that chose the model: too good)",
         )
     )
-    chosen = ", ".join(f"{name} = {_short(value)}" for name, value in fitted.learned.choice.items())
+    chosen = choice_of(fitted)
     facts.append(("Model", f"{type(model).__name__}, {chosen}, rule {fitted.options.rule}"))
     if hasattr(model, "coef_"):
         facts.append(("Features", f"{n_chosen(fitted):,} of {p:,}{_speaks_for(fitted)}"))
@@ -172,7 +156,7 @@ def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
         facts.append(("Support vectors", f"{len(model.support_):,} of {n:,} rows"))
     facts.append(("Certificate", str(model.certificate_)))
     facts.append(("Time", f"{fitted.seconds:.2f} s"))
-    output.print_facts(facts)
+    output.print_facts(console, facts)
     if hasattr(model, "coef_"):
         table = feature_table(fitted)
         chosen_in_folds = fitted.learned.selection_frequency is not None
@@ -189,11 +173,6 @@ def _speaks_for(fitted: Fitted) -> str:
     if len(fitted.classes) > 2:
         return ", one class against the rest"
     return f"; a positive weight speaks for {fitted.classes.tolist()[1]}"
-
-
-def _short(value: Any) -> str:
-    values = value if hasattr(value, "__len__") else [value]
-    return ", ".join(f"{each:.4g}" for each in values)
 
 
 def _print_features(table: Any) -> None:

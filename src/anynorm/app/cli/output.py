@@ -9,12 +9,15 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from anynorm.app.job.measures import Estimate
 
 OK, BAD_INPUT, NOT_CONVERGED, INTERRUPTED = 0, 2, 3, 130  # exit codes; 130 as shells do at Ctrl-C
 
@@ -102,9 +105,9 @@ def _finite(values: Any) -> Any:
     return values.item() if hasattr(values, "item") else values
 
 
-def print_facts(facts: Sequence[tuple[str, str]]) -> None:
+def print_facts(console: Console, facts: Sequence[tuple[str, str]]) -> None:
     """Print names and values below each other."""
-    console, width = out(), max(len(name) for name, _ in facts)
+    width = max(len(name) for name, _ in facts)
     for name, value in facts:
         console.print(f"[bold]{name:<{width}}[/]  {escape(value)}")
 
@@ -126,3 +129,12 @@ def print_table(
 def percent(share: float) -> str:
     """A share in per cent with one decimal."""
     return f"{100 * share:.1f} %"
+
+
+def error_fact(error: Estimate, judged_by: str) -> tuple[str, str]:
+    """The name of an error, and its value with what is known about it."""
+    name = error.measure[0].upper() + error.measure[1:]
+    return name, (
+        f"{percent(error.value)} ± {percent(error.standard_error)} "
+        f"(95 %: {percent(error.low)} to {percent(error.high)}; {judged_by})"
+    )

@@ -31,11 +31,9 @@ def path(
     max_features: arguments.MaxFeatures = None,
     max_joints: Annotated[
         int | None,
-        typer.Option(help="Stop after that many joints.", rich_help_panel=arguments.CHOICE),
+        arguments.choice_option(help="Stop after that many joints."),
     ] = None,
-    s_max: Annotated[
-        float | None, typer.Option(help="Stop at that s.", rich_help_panel=arguments.CHOICE)
-    ] = None,
+    s_max: Annotated[float | None, arguments.choice_option(help="Stop at that s.")] = None,
     time_limit: arguments.TimeLimit = None,
     quiet: arguments.Quiet = False,
     as_json: arguments.Json = False,

@@ -30,11 +30,10 @@ def predict(
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(
+        arguments.data_option(
             "--target",
             "-t",
             help="The column to compare with; by default that of the fit, if the file has it.",
-            rich_help_panel=arguments.DATA,
         ),
     ] = None,
     id: arguments.Id = None,
@@ -81,18 +80,8 @@ def _print_result(found: Predicted, file: pathlib.Path | None) -> None:
     counts = found.table["predicted"].value_counts(sort=False)
     each = ", ".join(f"{count:,} {label}" for label, count in counts.items())
     facts = [("Predicted", f"{len(found.table):,} rows: {each}")]
-    for error in found.errors:
-        facts.append(
-            (
-                error.measure[0].upper() + error.measure[1:],
-                f"{output.percent(error.value)} ± {output.percent(error.standard_error)} "
-                f"(95 %: {output.percent(error.low)} to {output.percent(error.high)}; "
-                f"{error.n_rows:,} rows with labels)",
-            )
-        )
-    width = max(len(name) for name, _ in facts)
-    for name, value in facts:
-        console.print(f"[bold]{name:<{width}}[/]  {output.escape(value)}")
+    facts += [output.error_fact(x, f"{x.n_rows:,} rows with labels") for x in found.errors]
+    output.print_facts(console, facts)
     confusion = found.confusion
     if file is not None and confusion is not None and len(confusion) <= _MOST_SHOWN:
         header = ["label", *(f"as {name}" for name in confusion.columns)]

@@ -164,7 +164,10 @@ def run_fit(
     if held is None:
         with _collected() as later:
             oof, cut_later = _nested(task, inner, schedule, oof)
-        problems += _once(later, len(splits))
+        if later:
+            problems.append(
+                f"Of the {len(splits)} searches that judge the model, one says: {later[0]}"
+            )
         judged, asked = oof, [rows for _, rows in splits]
         groups, judged_by = table.groups, _nested_words(options, inner)
     else:
@@ -234,13 +237,6 @@ def _nested_words(options: FitOptions, inner: list[np.ndarray]) -> str:
         return f"nested cross-validation, each of {len(inner)} left out in turn"
     fewest = min(folds.max() for folds in inner)
     return f"nested cross-validation, {fewest} folds within {len(inner)} folds"
-
-
-def _once(problems: list[str], searches: int) -> list[str]:
-    """One line for what the searches that judge a model have to say."""
-    if not problems:
-        return []
-    return [f"Of the {searches} searches that judge the model, one says: {problems[0]}"]
 
 
 @contextmanager

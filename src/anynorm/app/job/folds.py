@@ -23,14 +23,7 @@ from anynorm.estimators._cross_validation import Split
 class PreparedFolds:
     """The rows of a frame, prepared for each fold by what its training rows say alone.
 
-    Parameters
-    ----------
-    frame : DataFrame or SparseFrame
-        All rows, as they were read.
-    splits : list of (ndarray, ndarray)
-        The rows to learn from and those held out.
-    preparation : transformer
-        Not fitted; a copy of it is fitted in every fold.
+    A copy of the `preparation`, which is not fitted, is fitted in every fold.
     """
 
     def __init__(self, frame: Any, splits: list[Split], preparation: Any) -> None:
@@ -57,17 +50,7 @@ class PreparedFolds:
 def make_splits(
     y: np.ndarray, groups: np.ndarray | None, options: FitOptions
 ) -> tuple[list[Split], list[str]]:
-    """Return folds that keep classes spread and groups together, and notes on them.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        The rows' classes.
-    groups : ndarray of shape (n,) or None
-        Rows of one group are never on both sides.
-    options : FitOptions
-        Its `cv`, `seed` and `scoring`.
-    """
+    """Return folds that keep classes y spread and groups together, and notes on them."""
     cv, seed = options.cv, options.seed
     notes: list[str] = []
     if cv == "loo":

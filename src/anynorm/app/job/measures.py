@@ -61,20 +61,10 @@ def estimate(
     parts: list[np.ndarray],
     groups: np.ndarray | None = None,
 ) -> Estimate:
-    """Return the error of held-out rows.
+    """Return the error of held-out rows, of which y are the classes as places.
 
-    Parameters
-    ----------
-    scoring : {"error", "balanced", "auc"}
-        What to measure.
-    y : ndarray of shape (n,)
-        The rows' classes as places.
-    scores : ndarray of shape (n,) or (n, K)
-        Their decision values.
-    parts : list of ndarray
-        The rows that each model was asked about: scores of different models are not compared.
-    groups : ndarray of shape (n,) or None, default=None
-        Rows of one group are not independent.
+    `parts` are the rows that each model was asked about: scores of different models are not
+    compared.  Rows of one group are not independent.
     """
     value, influence = _MEASURED[scoring](y, scores, parts)
     clusters = influence if groups is None else _sums(influence, groups)

@@ -28,14 +28,7 @@ class PathDetail:
 def learn_path(task: Task, schedule: Schedule, what: str) -> Learned:
     """Choose a place on the exact path by cross-validation.
 
-    Parameters
-    ----------
-    task : Task
-        The rows and the options.
-    schedule : Schedule
-        Is told of every path; gives the time.
-    what : str
-        What this search is, for the schedule.
+    The schedule is told of every path, and `what` this search is; it gives the time.
     """
     began, options = time.monotonic(), task.options
     preparation, X = task.prepared()

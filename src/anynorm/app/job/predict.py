@@ -74,23 +74,6 @@ def run_predict(
     ------
     ModelFileError, TableError
         Where a file cannot be used; says which columns are missing.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import pandas as pd
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from anynorm import LinearSVC, save_model
-    >>> from anynorm.app.job.predict import run_predict
-    >>> from anynorm import tables
-    >>> frame = pd.DataFrame({"dose": [1.0, 2.0, 8.0, 9.0], "ill": ["no", "no", "yes", "yes"]})
-    >>> model = make_pipeline(tables.Preparation(), LinearSVC()).fit(frame[["dose"]], frame["ill"])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_model(model, pathlib.Path(folder, "m.anynorm"), metadata={"target": "ill"})
-    ...     frame.to_csv(pathlib.Path(folder, "new.csv"), index=False)
-    ...     found = run_predict(pathlib.Path(folder, "m.anynorm"), pathlib.Path(folder, "new.csv"))
-    >>> found.table["predicted"].tolist(), found.errors[0].value
-    (['no', 'no', 'yes', 'yes'], 0.0)
     """
     model, metadata = _loaded(model_file)
     kinds = _kinds(model)
@@ -113,7 +96,8 @@ def run_predict(
     scores = np.asarray(model.decision_function(matrix))
     classes = np.asarray(model.classes_)
     out = pd.DataFrame({"id": table.ids})
-    labels = _known_labels(table)
+    known = table.target is not None and any(str(label) for label in table.target.tolist())
+    labels: Any = table.target if known else None
     if labels is not None:
         out["label"] = labels
     out["predicted"] = classes[predicted(scores)]
@@ -179,13 +163,6 @@ def _hint(model: Any, table: Table) -> str:
     first = table.features.iloc[:, 0].astype(str)
     found = len(needed & {*first, *table.ids})
     return " They are rows of this file: use --transpose." if 2 * found >= len(needed) else ""
-
-
-def _known_labels(table: Table) -> Any:
-    """Return the labels as the file has them, or None where it has none at all."""
-    if table.target is None or not any(str(label) for label in table.target.tolist()):
-        return None
-    return table.target
 
 
 def _judged(

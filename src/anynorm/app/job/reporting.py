@@ -12,7 +12,7 @@ from anynorm.app.job.fit import Fitted
 from anynorm.app.job.grid_learning import GridDetail
 from anynorm.app.job.measures import MEASURES
 from anynorm.app.job.path_learning import PathDetail
-from anynorm.app.job.results import n_chosen, versions
+from anynorm.app.job.results import choice_of, n_chosen, versions
 from anynorm.app.report import (
     BudgetReport,
     ClassView,
@@ -58,7 +58,7 @@ def facts(fitted: Fitted) -> dict[str, str]:
         f"{value:.1%} ± {error_of_mean:.1%} ({MEASURES[fitted.options.scoring]} on the folds that "
         "chose the model: too good)"
     )
-    model, learned = fitted.learned.model, fitted.learned
+    model = fitted.learned.model
     if hasattr(model, "coef_"):
         found["Features"] = f"{n_chosen(fitted)} of {model.coef_.shape[1]}"
     else:
@@ -66,15 +66,10 @@ def facts(fitted: Fitted) -> dict[str, str]:
     counts = np.bincount(fitted.oof.y, minlength=len(fitted.classes))
     each = ", ".join(f"{n} {label}" for n, label in zip(counts, fitted.classes, strict=True))
     found["Rows"] = f"{len(fitted.table.ids)} ({each})"
-    chosen = ", ".join(f"{name} = {_number(value)}" for name, value in learned.choice.items())
-    found["Model"] = f"{type(model).__name__}, {chosen} (rule: {fitted.options.rule})"
+    found["Model"] = f"{type(model).__name__}, {choice_of(fitted)} (rule: {fitted.options.rule})"
     found["Time"] = f"{fitted.seconds:.2f} s"
     found["Versions"] = ", ".join(f"{name} {version}" for name, version in versions().items())
     return found
-
-
-def _number(value: Any) -> str:
-    return ", ".join(f"{each:.4g}" for each in np.atleast_1d(value))
 
 
 def _path_report(fitted: Fitted, shared: dict[str, Any]) -> PathReport:

@@ -114,7 +114,8 @@ def summary(fitted: Fitted) -> dict[str, Any]:
         table = feature_table(fitted)
         found["n_chosen"] = n_chosen(fitted)
         found["intercept"] = model.intercept_.tolist()
-        found["chosen_features"] = _records(table[table["weight"] != 0])
+        used = table[table["weight"] != 0].astype(object)
+        found["chosen_features"] = used.where(used.notna(), None).to_dict("records")
     else:
         found["n_support_vectors"] = len(model.support_)
     return found
@@ -123,6 +124,14 @@ def summary(fitted: Fitted) -> dict[str, Any]:
 def n_chosen(fitted: Fitted) -> int:
     """The number of features that the model uses, for at least one class."""
     return int(np.count_nonzero(fitted.learned.model.coef_.any(axis=0)))
+
+
+def choice_of(fitted: Fitted) -> str:
+    """What was chosen, as ``name = value``."""
+    choice = {name: np.atleast_1d(value) for name, value in fitted.learned.choice.items()}
+    return ", ".join(
+        f"{name} = {', '.join(f'{each:.4g}' for each in values)}" for name, values in choice.items()
+    )
 
 
 def versions() -> dict[str, str]:
@@ -150,8 +159,3 @@ def estimate_values(estimate: Estimate) -> dict[str, Any]:
         "interval_95": [estimate.low, estimate.high],
         "rows": estimate.n_rows,
     }
-
-
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows as dicts, missing values as None."""
-    return table.astype(object).where(table.notna(), None).to_dict("records")

@@ -13,17 +13,7 @@ Show = Callable[[float, str, float | None], None]
 
 
 class Schedule:
-    """Says how far a job of several searches is, and how long each of them may take.
-
-    Parameters
-    ----------
-    show : callable or None
-        See `Show`.
-    searches : int
-        The number of searches.
-    time_limit : float or None, default=None
-        The most seconds for all of them.
-    """
+    """Says how far a job of several searches is, and how long each may take of `time_limit`."""
 
     def __init__(self, show: Show | None, searches: int, time_limit: float | None = None) -> None:
         self.began = time.monotonic()

@@ -9,7 +9,7 @@ from anynorm.app.job.measures import SCORERS, all_classes, scorer
 from anynorm.app.job.schedule import Schedule
 from anynorm.estimators._fitting import deadline
 from anynorm.estimators.checks.labels import validate
-from anynorm.estimators.reweighted_svc_cv import ReweightedSVCCV, fit_table, grid_of
+from anynorm.estimators.reweighted_svc_cv import ReweightedSVCCV, WalkSearch, grid_of
 from anynorm.problem.solution import Status
 
 _GRID = np.logspace(-3, 2, 6)
@@ -29,17 +29,17 @@ def learn_walk(task: Task, schedule: Schedule, what: str) -> Learned:
         n_jobs=options.jobs,
         random_state=options.seed,
     )
-    fit_table(
-        model,
-        validate(model._model(grid_of(_GRID)[-1], 1), X, labels, None),
-        labels,
-        None,
-        folds,
-        scorer(options.scoring, task.classes),
-        deadline(schedule.share_of_time()),
-        schedule.report,
-        schedule.step,
-    )
+    WalkSearch(
+        estimator=model,
+        data=validate(model._model(grid_of(_GRID)[-1], 1), X, labels, None),
+        y=labels,
+        weights=None,
+        folds=folds,
+        scorer=scorer(options.scoring, task.classes),
+        end=deadline(schedule.share_of_time()),
+        report=schedule.report,
+        on_walk=schedule.step,
+    ).fit()
     schedule.step(model.certificate_.gap)
     held_out, used = task.no_scores(), []
     for fold, (train, test) in enumerate(task.splits):

@@ -82,9 +82,6 @@ class Encoder:
     def _slice(self, value: slice, where: str) -> Any:
         return {"type": "slice", "items": [value.start, value.stop, value.step]}
 
-    def _string(self, value: np.str_, where: str) -> Any:
-        return str(value)
-
     def _scalar(self, value: np.generic, where: str) -> Any:
         if value.dtype.name not in _SCALARS:
             raise _unstorable(value, where)
@@ -158,7 +155,7 @@ class Encoder:
         (lambda value: type(value) is tuple, _tuple),
         (lambda value: type(value) is dict, _dict),
         (lambda value: isinstance(value, slice), _slice),
-        (lambda value: type(value) is np.str_, _string),
+        (lambda value: type(value) is np.str_, lambda encoder, value, where: str(value)),
         (lambda value: isinstance(value, np.generic), _scalar),
         (lambda value: isinstance(value, np.dtype), _dtype),
         (lambda value: isinstance(value, type) and issubclass(value, np.generic), _scalar_type),
@@ -205,9 +202,6 @@ class Decoder:
         if decode is None:
             raise ValueError(f"it has a value of an unknown type {tree.get('type')!r}")
         return decode(self, depth=depth + 1, **given)
-
-    def _float(self, value: str, depth: int) -> float:
-        return _FLOATS[value]
 
     def _tuple(self, items: list[Any], depth: int) -> tuple[Any, ...]:
         return tuple(self._list(items, depth))
@@ -313,7 +307,7 @@ class Decoder:
         return value
 
     _DECODERS: ClassVar[dict[Any, Callable[..., Any]]] = {
-        "float": _float,
+        "float": lambda decoder, value, depth: _FLOATS[value],
         "tuple": _tuple,
         "dict": _dict,
         "slice": _slice,

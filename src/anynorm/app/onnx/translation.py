@@ -81,20 +81,14 @@ def _scaled(graph: Graph, operator: str, rows: str, scales: np.ndarray) -> str:
     return _columns(graph, rows, np.array([0])) if len(scales) == 1 else rows
 
 
+def _centred_and_scaled(graph: Graph, rows: str, centre: Any, scales: Any) -> str:
+    if centre is not None:
+        rows = graph.node("Sub", rows, graph.constant(centre))
+    return rows if scales is None else _scaled(graph, "Div", rows, scales)
+
+
 def _standard_scaler(graph: Graph, rows: str, step: Any) -> str:
-    if step.mean_ is not None and step.with_mean:
-        rows = graph.node("Sub", rows, graph.constant(step.mean_))
-    return rows if step.scale_ is None else _scaled(graph, "Div", rows, step.scale_)
-
-
-def _robust_scaler(graph: Graph, rows: str, step: Any) -> str:
-    if step.center_ is not None:
-        rows = graph.node("Sub", rows, graph.constant(step.center_))
-    return rows if step.scale_ is None else _scaled(graph, "Div", rows, step.scale_)
-
-
-def _max_abs_scaler(graph: Graph, rows: str, step: Any) -> str:
-    return _scaled(graph, "Div", rows, step.scale_)
+    return _centred_and_scaled(graph, rows, step.mean_ if step.with_mean else None, step.scale_)
 
 
 def _min_max_scaler(graph: Graph, rows: str, step: Any) -> str:
@@ -115,10 +109,6 @@ def _simple_imputer(graph: Graph, rows: str, step: Any) -> str:
     return graph.node("Where", graph.node("IsNaN", rows), statistics, rows)
 
 
-def _kernel_dictionary(graph: Graph, rows: str, step: Any) -> str:
-    return _kernel_values(graph, rows, step._gram, step.components_)
-
-
 def _polynomial_dictionary(graph: Graph, rows: str, step: Any) -> str:
     first, second = np.triu_indices(step.n_features_in_, k=1)
     products = graph.node("Mul", _columns(graph, rows, first), _columns(graph, rows, second))
@@ -129,11 +119,15 @@ def _polynomial_dictionary(graph: Graph, rows: str, step: Any) -> str:
 
 _TRANSFORMERS: dict[str, Callable[[Graph, str, Any], str]] = {
     "StandardScaler": _standard_scaler,
-    "RobustScaler": _robust_scaler,
-    "MaxAbsScaler": _max_abs_scaler,
+    "RobustScaler": lambda graph, rows, step: _centred_and_scaled(
+        graph, rows, step.center_, step.scale_
+    ),
+    "MaxAbsScaler": lambda graph, rows, step: _scaled(graph, "Div", rows, step.scale_),
     "MinMaxScaler": _min_max_scaler,
     "SimpleImputer": _simple_imputer,
-    "KernelDictionary": _kernel_dictionary,
+    "KernelDictionary": lambda graph, rows, step: _kernel_values(
+        graph, rows, step._gram, step.components_
+    ),
     "PolynomialDictionary": _polynomial_dictionary,
 }
 
@@ -156,23 +150,16 @@ def _prepared(graph: Graph, step: Any, dtype: str) -> str:
         texts = graph.input("categories", "str", len(categorical), categorical)
         for place, levels in enumerate(step.encoder_.categories_):
             column = _columns(graph, texts, np.array([place]))
-            missing = _has_missing_level(step.kinds_[categorical[place]])
-            parts.append(_spread(graph, column, list(levels), missing))
+            parts.append(_spread(graph, column, list(levels), step.kinds_[categorical[place]]))
     rows = parts[0] if len(parts) == 1 else graph.node("Concat", *parts, axis=1)
     return rows if step.scaler_ is None else _standard_scaler(graph, rows, step.scaler_)
 
 
-def _has_missing_level(levels: Any) -> bool:
+def _spread(graph: Graph, column: str, levels: list[str], known: Any) -> str:
+    """A column of zeros and ones per level; "" is that of missing values, unless it was known."""
     from anynorm.app.tables.columns import MISSING_LEVEL
 
-    return MISSING_LEVEL in levels and "" not in levels
-
-
-def _spread(graph: Graph, column: str, levels: list[str], missing: bool) -> str:
-    """A column of zeros and ones per level; "" counts as the level of missing values."""
-    from anynorm.app.tables.columns import MISSING_LEVEL
-
-    texts = [*levels, ""] if missing and MISSING_LEVEL in levels else levels
+    texts = [*levels, ""] if MISSING_LEVEL in levels and "" not in known else levels
     found = graph.node(
         "OneHotEncoder", column, domain="ai.onnx.ml", cats_strings=list(texts), zeros=1
     )
@@ -265,14 +252,10 @@ def _classified(graph: Graph, scores: str, classes: np.ndarray, dtype: str) -> N
 def _labels(classes: np.ndarray) -> tuple[np.ndarray, str]:
     """The labels in a type that ONNX has, and its name."""
     values = classes.tolist()
-    if all(isinstance(value, str) for value in values):
-        return np.array(values), "str"
-    if all(isinstance(value, bool) for value in values):
-        return np.array(values), "bool"
-    if all(isinstance(value, int) for value in values):
-        return np.array(values, dtype=np.int64), "int64"
-    if all(isinstance(value, int | float) for value in values):
-        return np.array(values, dtype=np.float64), "float64"
+    known = ((str, "str"), (bool, "bool"), (int, "int64"), (int | float, "float64"))
+    for kind, name in known:
+        if all(isinstance(value, kind) for value in values):
+            return np.array(values, dtype=name), name
     raise ValueError(
         "the class labels have no type in ONNX; use strings, integers, booleans or floats."
     )

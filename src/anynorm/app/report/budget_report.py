@@ -12,12 +12,14 @@ from numpy.typing import ArrayLike
 from anynorm.app.report.content import (
     Evaluation,
     Report,
+    array,
     numbers,
+    optional,
     require_both,
     require_names,
     require_shape,
+    texts,
 )
-from anynorm.app.report.packing import array, optional, texts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,7 +73,6 @@ class BudgetReport(Report):
             require_names(self, "support_names", n)
 
     def packed(self) -> dict[str, Any]:
-        """Return what `json.dumps` takes."""
         m = len(np.asarray(self.budgets))
         weights, reference = self.support_weights, None
         if self.reference is not None:

@@ -6,6 +6,8 @@ fitted to: with more features than rows the latter are perfect, and say nothing.
 
 from __future__ import annotations
 
+import base64
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -13,7 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from anynorm.app.report.packing import array, number, optional, texts
 from anynorm.problem.certificate import Certificate
 
 Array = NDArray[np.float64]
@@ -190,3 +191,24 @@ def require_names(content: Any, name: str, n: int) -> None:
     names = getattr(content, name)
     if names is not None and len(names) != n:
         raise ValueError(f"{name} of {type(content).__name__} has {len(names)} names for {n}.")
+
+
+def array(values: Any, dtype: str) -> str:
+    """Return the numbers in base64, as little-endian `dtype` ("f8", "f4", "i4", "u1")."""
+    flat = np.ascontiguousarray(values, dtype="<" + dtype)
+    return base64.b64encode(flat.tobytes()).decode("ascii")
+
+
+def optional(values: Any, dtype: str) -> str | None:
+    """Return the same of numbers that may be None."""
+    return None if values is None else array(values, dtype)
+
+
+def texts(names: Sequence[Any] | None) -> list[str] | None:
+    """Return names as texts."""
+    return None if names is None else [str(name) for name in names]
+
+
+def number(value: float) -> float | None:
+    """Return a number, None where it is not finite, which JSON has not."""
+    return float(value) if math.isfinite(value) else None

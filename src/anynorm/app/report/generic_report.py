@@ -9,12 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anynorm.app.report.content import (
-    Evaluation,
-    Report,
-    require_shape,
-)
-from anynorm.app.report.packing import optional, texts
+from anynorm.app.report.content import Evaluation, Report, optional, require_shape, texts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,7 +39,6 @@ class GenericReport(Report):
             self._check_features(np.shape(self.coefs)[1])
 
     def packed(self) -> dict[str, Any]:
-        """Return what `json.dumps` takes."""
         p = 0 if self.coefs is None else np.shape(self.coefs)[1]
         return self._shared(p) | {
             "coefs": optional(self.coefs, "f8"),

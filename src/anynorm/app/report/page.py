@@ -13,7 +13,6 @@ import html as markup
 import json
 import os
 import re
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
@@ -130,12 +129,8 @@ def _page(content: Report, *, embedded: bool) -> str:
         "DATA": data.replace("<", "\\u003c"),
         "SCRIPT": script,
     }
-    return _filled(_static("page.html"), parts)
-
-
-def _filled(template: str, parts: Mapping[str, str]) -> str:
-    """The template with its {{NAMES}} replaced, in one pass: what is filled in stays as it is."""
-    return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: parts[match[1]], template)
+    # all {{NAMES}} in one pass: what is filled in stays as it is
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: parts[match[1]], _static("page.html"))
 
 
 def _digest(text: str) -> str:

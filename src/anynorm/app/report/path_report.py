@@ -19,13 +19,15 @@ from numpy.typing import ArrayLike, NDArray
 from anynorm.app.report.content import (
     Array,
     Report,
+    array,
     numbers,
+    optional,
     require_both,
     require_increasing,
     require_names,
     require_shape,
+    texts,
 )
-from anynorm.app.report.packing import array, optional, texts
 from anynorm.estimators.paths.solution_path import SolutionPath
 
 COEFFICIENTS = 1 << 19
@@ -139,7 +141,6 @@ class PathReport(Report):
             require_names(self, "sample_names", rows.pop())
 
     def packed(self) -> dict[str, Any]:
-        """Return what `json.dumps` takes."""
         page = self._shared(self.classes[0].path.n_features_in_)
         views = [_class(view, len(self.classes)) for view in self.classes]
         thinned = [note for _, notes in views for note in notes]

@@ -13,10 +13,13 @@ from numpy.typing import ArrayLike
 from anynorm.app.report.content import (
     Evaluation,
     Report,
+    array,
+    number,
     numbers,
+    optional,
     require_shape,
+    texts,
 )
-from anynorm.app.report.packing import array, number, optional, texts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,7 +70,6 @@ class WalkReport(Report):
             )
 
     def packed(self) -> dict[str, Any]:
-        """Return what `json.dumps` takes."""
         coefs = np.asarray(self.coefs, dtype=np.float64)
         rounds, problems, p = coefs.shape
         flat = sp.csr_array(coefs.reshape(rounds * problems, p))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -190,10 +190,3 @@ def _spelled_otherwise(missing: list[str], extra: list[str]) -> str:
 
 def _plain(name: str) -> str:
     return "".join(each for each in name.lower() if each.isalnum())
-
-
-def missing_counts(kinds: Mapping[str, Any], values: NDArray[np.float64]) -> dict[str, int]:
-    """Return how many values are missing in each column of numbers that lacks some."""
-    names = [name for name, kind in kinds.items() if isinstance(kind, str)]
-    counts = np.isnan(values).sum(axis=0)
-    return {name: int(count) for name, count in zip(names, counts, strict=True) if count}

@@ -36,7 +36,6 @@ _LINES_LOOKED_AT = 50  # to find the delimiter
 class Records:
     """The records of a text file: well-formed, all with as many fields as there are names."""
 
-    source: pathlib.Path
     names: list[str]
     body: str
     delimiter: str
@@ -62,8 +61,7 @@ class Records:
         if len(frame) != len(self.lines):
             raise TableError(
                 f"{len(self.lines)} records were found but {len(frame)} read; quotes are not "
-                "where they should be. Quote whole fields, and double the quotes inside them.",
-                source=self.source,
+                "where they should be. Quote whole fields, and double the quotes inside them."
             )
         frame.columns = pd.Index(self.names, dtype=object)
         return frame.copy()  # one block for each type: thousands of columns are slow apart
@@ -77,7 +75,7 @@ def read_records(path: pathlib.Path, kind: str) -> Records:
         notes.append(f"{counted(start, 'line')} of comments at the head left out.")
     lines = text.split("\n")[start:]
     if not any(line.strip() for line in lines):
-        raise TableError("the file is empty.", source=path)
+        raise TableError("the file is empty.")
     said = _EXCEL.fullmatch(lines[0])
     if said:  # Excel's way to name the separator
         start, lines = start + 1, lines[1:]
@@ -88,15 +86,15 @@ def read_records(path: pathlib.Path, kind: str) -> Records:
     if delimiter == " ":  # columns may be aligned by several
         lines = [line.strip() for line in lines]
     if '"' in text or delimiter == " ":
-        records, counts, numbers, body = _quoted(lines, delimiter, start, path)
+        records, counts, numbers, body = _quoted(lines, delimiter, start)
     else:
         records, counts, numbers, body = _plain(lines, delimiter, start)
     if not records:
-        raise TableError("the file holds nothing but separators.", source=path)
+        raise TableError("the file holds nothing but separators.")
     names = [name.strip() for name in records]
-    names, body = _aligned(names, counts, numbers, body, delimiter, path, notes)
-    _check_names(names, path, int(numbers[0]))
-    return Records(path, names, body, delimiter, numbers[1:], notes)
+    names = _aligned(names, counts, numbers, body, delimiter)
+    _check_names(names, int(numbers[0]))
+    return Records(names, body, delimiter, numbers[1:], notes)
 
 
 def _leading_comments(text: str) -> int:
@@ -114,13 +112,10 @@ def _leading_comments(text: str) -> int:
         elif line.strip():
             break
     # A header such as "#name,x,y" is one line followed by data: it is no comment.
-    if last == 1 and len(head) > 1 and _same_width(head[0], head[1]):
+    first, second = (*head, "")[:2]
+    if last == 1 and any(first.count(each) == second.count(each) > 0 for each in ",;\t|"):
         return 0
     return last
-
-
-def _same_width(first: str, second: str) -> bool:
-    return any(first.count(each) == second.count(each) > 0 for each in ",;\t|")
 
 
 def _delimiter(lines: list[str], kind: str) -> str:
@@ -159,14 +154,14 @@ def _plain(
 
 
 def _quoted(
-    lines: list[str], delimiter: str, start: int, path: pathlib.Path
+    lines: list[str], delimiter: str, start: int
 ) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64], str]:
     """Parse records with quoted fields and write them again in the plainest form."""
     header: list[str] = []
     counts, numbers = [], []
     out = io.StringIO()
     writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    for number, record in _parsed(lines, delimiter, start, path):
+    for number, record in _parsed(lines, delimiter, start):
         record = [value.strip() for value in record]
         if not any(record) or (start and record[0].startswith("!")):
             continue
@@ -179,9 +174,7 @@ def _quoted(
     return header, np.array(counts), np.array(numbers), out.getvalue()
 
 
-def _parsed(
-    lines: list[str], delimiter: str, start: int, path: pathlib.Path
-) -> Iterator[tuple[int, list[str]]]:
+def _parsed(lines: list[str], delimiter: str, start: int) -> Iterator[tuple[int, list[str]]]:
     """Yield each record with the line it begins in."""
     reader = csv.reader(
         (line + "\n" for line in lines), delimiter=delimiter, skipinitialspace=True, strict=True
@@ -197,7 +190,6 @@ def _parsed(
             raise TableError(
                 f"a quote in the record that begins here {reason}. Quote whole fields, and "
                 "double the quotes inside them.",
-                source=path,
                 line=line,
             ) from None
         yield line, record
@@ -209,20 +201,16 @@ def _aligned(
     numbers: NDArray[np.int64],
     body: str,
     delimiter: str,
-    path: pathlib.Path,
-    notes: list[str],
-) -> tuple[list[str], str]:
-    """Check that all records have as many fields as there are names, or know why not."""
+) -> list[str]:
+    """Return as many names as all records have fields, or know why they have not."""
     width, fields = len(names), counts[1:]
     if not len(fields):
-        raise TableError(
-            f"the file has a line of names ({listed(names)}) and nothing else.", source=path
-        )
+        raise TableError(f"the file has a line of names ({listed(names)}) and nothing else.")
     if (fields == width + 1).all():
         ends = body.rstrip("\n").split("\n")
         if all(line.rstrip(" ").endswith(delimiter) for line in ends):
-            return [*names, ""], body
-        return ["", *names], body
+            return [*names, ""]
+        return ["", *names]
     wrong = np.flatnonzero(fields != width)
     if len(wrong):
         first = int(wrong[0])
@@ -237,13 +225,12 @@ def _aligned(
         raise TableError(
             f"{counted(int(fields[first]), 'field')}, but the line of names has {width}{more}. "
             f"{hint}",
-            source=path,
             line=int(numbers[first + 1]),
         )
-    return names, body
+    return names
 
 
-def _check_names(names: list[str], path: pathlib.Path, line: int) -> None:
+def _check_names(names: list[str], line: int) -> None:
     """Refuse names that stand twice, and columns in the middle that have none."""
     seen: dict[str, int] = {}
     for k, name in enumerate(names, start=1):
@@ -253,15 +240,13 @@ def _check_names(names: list[str], path: pathlib.Path, line: int) -> None:
             numeric = all(_is_number(each) for each in names)
             hint = " Is the line of names missing?" if numeric else " Give one another name."
             raise TableError(
-                f"fields {seen[name]} and {k} have the same name {name!r}.{hint}",
-                source=path,
-                line=line,
+                f"fields {seen[name]} and {k} have the same name {name!r}.{hint}", line=line
             )
         seen[name] = k
     nameless = [k for k, name in enumerate(names, start=1) if not name]
     if any(1 < k < len(names) for k in nameless):
         k = next(k for k in nameless if k > 1)
-        raise TableError(f"field {k} has no name. Name every column.", source=path, line=line)
+        raise TableError(f"field {k} has no name. Name every column.", line=line)
 
 
 def _is_number(text: str) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 
 class TableError(ValueError):
@@ -40,9 +41,23 @@ class TableError(ValueError):
         place += [] if line is None else [f"line {line}"]
         place += [] if column is None else [f"column {column!r}"]
         super().__init__(f"{', '.join(place)}: {message}" if place else message)
+        self.message = message
         self.source = None if source is None else os.fspath(source)
         self.line = line
         self.column = column
+
+
+@contextmanager
+def errors_in(source: str | os.PathLike[str]) -> Iterator[None]:
+    """Errors inside are about this file, where they do not name another."""
+    try:
+        yield
+    except TableError as error:
+        if error.source is not None:
+            raise
+        raise TableError(
+            error.message, source=source, line=error.line, column=error.column
+        ) from None
 
 
 def listed(names: Iterable[object], *, limit: int = 6, quote: bool = True) -> str:

@@ -72,7 +72,7 @@ def read_bytes(path: pathlib.Path) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise TableError(f"the file cannot be read ({error.strerror}).", source=path) from None
+        raise TableError(f"the file cannot be read ({error.strerror}).") from None
     opener = _OPENERS.get(path.suffix.lower())
     if opener is None:
         return data
@@ -81,8 +81,7 @@ def read_bytes(path: pathlib.Path) -> bytes:
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
         raise TableError(
             f"the file cannot be decompressed ({error}). It may be cut off, or not be "
-            f"compressed at all; then leave {path.suffix} out of its name.",
-            source=path,
+            f"compressed at all; then leave {path.suffix} out of its name."
         ) from None
 
 
@@ -91,27 +90,25 @@ def read_text(path: pathlib.Path) -> tuple[str, list[str]]:
     data = read_bytes(path)
     for start, what in _FOREIGN.items():
         if data.startswith(start):
-            raise TableError(f"this is no text but {what}.", source=path)
-    text, notes = _decoded(data, path)
+            raise TableError(f"this is no text but {what}.")
+    text, notes = _decoded(data)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text, notes
 
 
-def _decoded(data: bytes, path: pathlib.Path) -> tuple[str, list[str]]:
+def _decoded(data: bytes) -> tuple[str, list[str]]:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         try:
             return data.decode("utf-16"), ["The file is in UTF-16."]
         except UnicodeDecodeError as error:
             raise TableError(
-                f"the file begins like UTF-16 but is not ({error.reason}). Save it as UTF-8.",
-                source=path,
+                f"the file begins like UTF-16 but is not ({error.reason}). Save it as UTF-8."
             ) from None
     zero = data.find(b"\0")
     if zero >= 0:
         raise TableError(
             "the file has a zero byte, so it is not text. Save it as CSV in UTF-8.",
-            source=path,
             line=data.count(b"\n", 0, zero) + 1,
         )
     try:

@@ -13,14 +13,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from anynorm.app.tables.columns import (
-    Kinds,
-    kinds_of,
-    levels_of,
-    match_columns,
-    missing_counts,
-    numbers_of,
-)
+from anynorm.app.tables.columns import Kinds, kinds_of, levels_of, match_columns, numbers_of
 from anynorm.app.tables.errors import TableError, counted, listed
 from anynorm.app.tables.svmlight import SparseFrame
 
@@ -139,13 +132,7 @@ class Preparation(TransformerMixin, BaseEstimator):
             values = numbers_of(frame, numeric)
             # A column may have no value in a part of the rows: it is 0 there.
             self.imputer_ = SimpleImputer(strategy="median", keep_empty_features=True).fit(values)
-            missing = missing_counts(self.kinds_, values)
-            if missing:
-                each = [f"{name!r} ({counted(k, 'row')})" for name, k in missing.items()]
-                notes.append(
-                    "Missing numbers became the median of their column: "
-                    f"{listed(each, quote=False)}."
-                )
+            notes += self._filled(values, "their column")
         if categorical:
             levels = [np.array(_spread(self.kinds_[name]), dtype=object) for name in categorical]
             self.encoder_ = OneHotEncoder(
@@ -156,6 +143,17 @@ class Preparation(TransformerMixin, BaseEstimator):
                 f"Categories became columns of zeros and ones: {listed(each, quote=False)}."
             )
         return self._side_by_side(frame)
+
+    def _filled(self, values: Array, of: str) -> list[str]:
+        """A note on the numbers that are missing, where some are."""
+        counts = np.isnan(values).sum(axis=0)
+        missing = [
+            f"{name!r} ({counted(int(count), 'row')})"
+            for name, count in zip(self._names()[0], counts, strict=True)
+            if count
+        ]
+        listing = listed(missing, quote=False)
+        return [f"Missing numbers became the median of {of}: {listing}."] if missing else []
 
     def transform(self, X: Any) -> Any:
         """Return the matrix of numbers.
@@ -221,13 +219,9 @@ class Preparation(TransformerMixin, BaseEstimator):
         if isinstance(frame, SparseFrame):
             return notes
         numeric, categorical = self._names()
-        missing = missing_counts(self.kinds_, numbers_of(frame, numeric)) if numeric else {}
-        if missing:
-            each = [f"{name!r} ({counted(k, 'row')})" for name, k in missing.items()]
-            notes.append(
-                "Missing numbers became the median of the rows that the model learnt from: "
-                f"{listed(each, quote=False)}."
-            )
+        if numeric:
+            values = numbers_of(frame, numeric)
+            notes += self._filled(values, "the rows that the model learnt from")
         for name, values in zip(categorical, levels_of(frame, categorical).T, strict=True):
             known = set(self.kinds_[name])
             new = [value for value in values if value not in known]

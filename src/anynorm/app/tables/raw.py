@@ -58,7 +58,7 @@ def load(
     if kind == "parquet":
         return _parquet(path)
     if kind == "svmlight":
-        raise TableError("labels are read from CSV, TSV or Parquet files.", source=path)
+        raise TableError("labels are read from CSV, TSV or Parquet files.")
     return _delimited(path, kind, as_text, first_as_text)
 
 
@@ -76,7 +76,6 @@ def _delimited(
             raise TableError(
                 f"the last of {len(names)} columns has no name but values. Name it in the first "
                 "line, or remove a separator at the end of this line.",
-                source=path,
                 line=int(records.lines[filled[0]]),
             )
         raw.frame = frame = frame.iloc[:, :-1]
@@ -91,14 +90,10 @@ def _parquet(path: pathlib.Path) -> Raw:
     try:
         frame = pd.read_parquet(path, engine="pyarrow")
     except ImportError:
-        raise TableError(
-            'Parquet files need pyarrow: pip install "anynorm[cli]".', source=path
-        ) from None
+        raise TableError('Parquet files need pyarrow: pip install "anynorm[cli]".') from None
     except (OSError, ValueError) as error:  # pyarrow's errors are of these
         reason = str(error).splitlines()[0][:200]
-        raise TableError(
-            f"this is no Parquet file that can be read ({reason}).", source=path
-        ) from None
+        raise TableError(f"this is no Parquet file that can be read ({reason}).") from None
     raw = Raw(path, frame)
     if not isinstance(frame.index, pd.RangeIndex):
         if any(name is not None for name in frame.index.names):
@@ -108,9 +103,9 @@ def _parquet(path: pathlib.Path) -> Raw:
     frame.columns = pd.Index([str(name) for name in frame.columns], dtype=object)
     double = frame.columns[frame.columns.duplicated()]
     if len(double):
-        raise TableError(f"two columns have the name {double[0]!r}.", source=path)
+        raise TableError(f"two columns have the name {double[0]!r}.")
     if not len(frame):
-        raise TableError("the file has no rows.", source=path)
+        raise TableError("the file has no rows.")
     for name in frame.columns[[cells.is_text(kind) for kind in frame.dtypes]]:
         values = frame[name].dropna()
         odd = next((v for v in values if isinstance(v, list | dict | np.ndarray | bytes)), None)
@@ -118,7 +113,6 @@ def _parquet(path: pathlib.Path) -> Raw:
             raise TableError(
                 f"the cells hold {type(odd).__name__}, not numbers or text. Drop the column, or "
                 "make a column of each part.",
-                source=path,
                 column=name,
             )
     return raw

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anynorm.app.tables import cells, samples
-from anynorm.app.tables.errors import TableError, counted, near_names
+from anynorm.app.tables.errors import TableError, counted, errors_in, near_names
 from anynorm.app.tables.files import existing, format_of
 from anynorm.app.tables.raw import Raw, load, tidy
 from anynorm.app.tables.raw import transpose as transposed
@@ -152,12 +152,14 @@ def read_table(
     roles = {"target": target, "id": id, "group": group}
     named = [name for name in (target, id, group) if name is not None]
     # Names of samples keep their zeros: the first column may be that of the names to join by.
-    raw = load(source, kind, [*named, *text], first_as_text=labels is not None or transpose)
+    with errors_in(source):
+        raw = load(source, kind, [*named, *text], first_as_text=labels is not None or transpose)
     if transpose:
         raw = transposed(raw, [*named, *text])
     if labels is not None:
         path = existing(labels)
-        other = load(path, format_of(path, None), None)
+        with errors_in(path):
+            other = load(path, format_of(path, None), None)
         target = samples.join(raw, other, id, target, group, keep_all=for_prediction)
         roles = {
             "target": target,
@@ -317,7 +319,8 @@ def _from_svmlight(
     positive: Any,
     for_prediction: bool,
 ) -> Table:
-    frame, numbers, queries = read_svmlight(source)
+    with errors_in(source):
+        frame, numbers, queries = read_svmlight(source)
     notes = [f"{frame.shape[1]:,} sparse features, named by their numbers in the file."]
     if target is not None:
         notes.append("The target is the number at the beginning of each line.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from anynorm.app.tables import cells
@@ -73,18 +75,13 @@ def join(
     return target
 
 
-class _Keys:
+class _Keys(NamedTuple):
     """The names that both files have: of the samples, and in which columns."""
 
-    def __init__(
-        self,
-        names: cells.Texts,
-        column: str | None,
-        samples: cells.Texts,
-        data_column: str | None,
-    ) -> None:
-        self.names, self.column = names, column
-        self.samples, self.data_column = samples, data_column
+    names: cells.Texts
+    column: str | None
+    samples: cells.Texts
+    data_column: str | None
 
 
 def _candidates(raw: Raw, id: str | None) -> dict[str | None, cells.Texts]:

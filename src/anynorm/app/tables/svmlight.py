@@ -86,7 +86,7 @@ def read_svmlight(
     """Return the features, named by their numbers in the file, the labels and the query ids."""
     data = read_bytes(path)
     if not data.strip():
-        raise TableError("the file is empty.", source=path)
+        raise TableError("the file is empty.")
     with_queries = b"qid:" in data
     try:
         parts = load_svmlight_file(io.BytesIO(data), zero_based=True, query_id=with_queries)
@@ -95,19 +95,17 @@ def read_svmlight(
         raise TableError(
             f"{what or error}. Lines of svmlight files read: label number:value number:value ... "
             "with the numbers increasing.",
-            source=path,
             line=line,
         ) from None
     X, y = parts[0], parts[1]
     if not len(y):
-        raise TableError("the file has no rows.", source=path)
+        raise TableError("the file has no rows.")
     wrong = np.flatnonzero(~np.isfinite(X.data))
     if len(wrong):
         row = int(np.searchsorted(X.indptr, wrong[0], side="right")) - 1
         raise TableError(
             f"the value of feature {X.indices[wrong[0]]} is {X.data[wrong[0]]}. Give finite "
             "numbers; leave out what is zero.",
-            source=path,
             line=_lines(data)[row][0],
         )
     # Counted from 0 or from 1: whether feature 0 occurs decides, and names keep the numbers.

@@ -14,17 +14,7 @@ _MANY = 20  # classes; more are refused where they have few rows each
 
 
 def as_labels(values: cells.Texts) -> NDArray[Any]:
-    """Return integers where every text is a whole number, otherwise the texts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from anynorm.app.tables.target import as_labels
-    >>> as_labels(np.array(["1", "-1.0"], dtype=object))
-    array([ 1, -1])
-    >>> as_labels(np.array(["AML", "1"], dtype=object))
-    array(['AML', '1'], dtype='<U3')
-    """
+    """Return integers where every text is a whole number, otherwise the texts."""
     table, strays = cells.number_table(cells.distinct(values))
     numbers = cells.mapped(values, table)
     whole = not strays and np.isfinite(numbers).all() and (np.abs(numbers) < 2**53).all()

@@ -125,8 +125,10 @@ _RULES: dict[str, Rule] = {
         _is_count_or_share,
         "at least 1 (an integer, a count) or in (0, 1] (a float, a share of the weight)",
     ),
-    "strict": (_is_bool, "True or False"),
-    "leave_one_out": (_is_bool, "True or False"),
+    **dict.fromkeys(
+        ("strict", "leave_one_out", "prune", "fit_intercept", "warm_start"),
+        (_is_bool, "True or False"),
+    ),
     "cache_size": (is_positive, "a positive, finite number of megabytes"),
     "estimator": (
         lambda value: hasattr(value, "fit") and not isinstance(value, type),
@@ -141,8 +143,7 @@ _RULES: dict[str, Rule] = {
         lambda value: value is None or isinstance(value, str) or callable(value),
         "None (accuracy), the name of a scorer or a callable (estimator, X, y)",
     ),
-    "rule": one_of(("best", "paper", "one_se")),
-    "max_rounds": (is_count, "an integer of at least 1"),
+    **dict.fromkeys(("max_rounds", "max_iter"), (is_count, "an integer of at least 1")),
     "n_rounds": (
         is_count,
         "an integer of at least 1 (1 is the plain 2-norm solution)",
@@ -164,17 +165,15 @@ _RULES: dict[str, Rule] = {
         "a finite number of at least 0",
     ),
     "coef0": (_is_finite, "a finite number"),
-    "prune": (_is_bool, "True or False"),
-    "max_features": (
-        lambda value: value is None or is_count(value),
-        "None (no limit) or an integer of at least 1",
-    ),
-    "max_joints": (
-        lambda value: value is None or is_count(value),
-        "None (no limit) or an integer of at least 1",
+    **dict.fromkeys(
+        ("max_features", "max_joints"),
+        (
+            lambda value: value is None or is_count(value),
+            "None (no limit) or an integer of at least 1",
+        ),
     ),
     "radius_max": (
-        lambda value: value is None or is_positive(value),
+        _is_positive_or_none,
         "None (no limit) or a positive, finite number",
     ),
     "s_max": (
@@ -185,7 +184,6 @@ _RULES: dict[str, Rule] = {
         _is_not_negative,
         "a finite number of at least 0 (how far below the best score)",
     ),
-    "fit_intercept": (_is_bool, "True or False"),
     "intercept_scaling": (
         _is_positive_or_none,
         "None (the intercept is not penalised) or a positive, finite number "
@@ -196,12 +194,10 @@ _RULES: dict[str, Rule] = {
         "None, 'balanced' or a dict that gives class labels finite weights of at least 0",
     ),
     "tol": (is_positive, "a positive, finite number (the relative duality gap to reach)"),
-    "max_iter": (is_count, "an integer of at least 1"),
     "time_limit": (
         _is_positive_or_none,
         "None (no limit) or a positive, finite number of seconds",
     ),
-    "warm_start": (_is_bool, "True or False"),
     "n_jobs": (
         lambda value: value is None or (is_integer(value) and value != 0),
         "None, a positive integer or a negative one (-1 uses all cores)",

@@ -48,16 +48,8 @@ def accuracy_changes(
 ) -> Changes:
     """Return where rows become right or wrong as s grows.
 
-    Parameters
-    ----------
-    paths : sequence of SolutionPath
-        One for two classes, otherwise one per class.
-    X : dense array, CSR or CSC
-        The rows.
-    codes : ndarray of shape (n,)
-        The places of their labels among the classes; -1 is a label that no class has.
-    weights : ndarray of shape (n,)
-        Their weights.
+    There is one path for two classes, otherwise one per class.  `codes` are the places of the rows'
+    labels among the classes; -1 is a label that no class has.
     """
     s = np.unique(np.concatenate([path.knots.s for path in paths]))
     start, places, gains = 0.0, [np.empty(0)], [np.empty(0)]
@@ -78,19 +70,8 @@ def _right_intervals(
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Where on each segment, as shares of it, a row's own class has the highest score.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (classes, n, K)
-        The scores at the knots.
-    codes : ndarray of shape (n,)
-        The rows' classes.
-
-    Returns
-    -------
-    low, high : ndarray of shape (n, K - 1)
-        The ends; low >= high where there is no such part.
-    final : ndarray of shape (n,)
-        Whether the row is right at the last knot.
+    `scores` are by class, row and knot.  Returns the ends (n, knots - 1) of the parts, low >= high
+    where there is none, and whether each row is right at the last knot.
     """
     _, n, n_knots = scores.shape
     own = np.take_along_axis(scores, codes[None, :, None], axis=0)[0]
@@ -136,23 +117,10 @@ def _toggles(
 
 
 def accuracy_table(folds: Sequence[Changes], places: Array, end: float) -> tuple[Array, Array]:
-    """Return the accuracy of every fold between 0 and `end`.
+    """Return the m + 1 edges from 0 to `end`, and the accuracies (m, folds) between them.
 
-    Parameters
-    ----------
-    folds : sequence of Changes
-        One per fold.
-    places : ndarray
-        Where to divide the line besides: the knots, where features come and go.
-    end : float
-        The last s of interest; the accuracy stays the same after the last change.
-
-    Returns
-    -------
-    edges : ndarray of shape (m + 1,)
-        0, all the places in between, and `end`.
-    scores : ndarray of shape (m, folds)
-        The accuracies between them.
+    The line is divided at `places` besides: the knots, where features come and go.  The accuracy
+    stays the same after the last change.
     """
     s = np.concatenate([places, *(part.s for part in folds)])
     gains = np.concatenate([np.zeros(len(places)), *(part.gains for part in folds)])

@@ -11,10 +11,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from anynorm.estimators._docs import documented_like
 from anynorm.estimators.checks.places import at_least_zero, feature_count, only_one
-from anynorm.estimators.paths.piecewise import PiecewiseLine, frozen, scores_along
+from anynorm.estimators.paths.piecewise import Array, PiecewiseLine, frozen, scores_along
+from anynorm.estimators.paths.solution_path import SolutionPath
 from anynorm.problem import LassoProblem
 from anynorm.problem.certificate import Certificate, certify
 
@@ -22,9 +24,8 @@ if TYPE_CHECKING:
     from anynorm.design.views import CentredDesign
     from anynorm.solvers.lasso.homotopy import LassoRecord
 
-Array = NDArray[np.float64]
 
-
+@documented_like(SolutionPath)
 class LassoPath:
     r"""The solutions of the Lasso for every radius, exactly.
 
@@ -52,17 +53,11 @@ class LassoPath:
         squares.
     gaps : ndarray of shape (n_joints,)
         Their relative duality gaps.
-    n_nonzero : ndarray of shape (n_joints,)
-        The number of features in use at the joints.
-    n_joints : int
-        The number of joints.
+    n_nonzero, n_joints : as in `SolutionPath`
     stopped : str
         "end", or what stopped the path before: "max_features", "max_joints", "radius_max",
         "time_limit", or "stuck" where rounding left no way on.
-    n_features_in_ : int
-        The number of features.
-    feature_names_in_ : ndarray of shape (p,)
-        The names of the features, where X was a frame with string column names.
+    n_features_in_, feature_names_in_ : as in `SolutionPath`
 
     Notes
     -----

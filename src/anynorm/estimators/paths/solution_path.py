@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from anynorm.design import Matrix
 from anynorm.design.limits import VERIFIED
 from anynorm.estimators.checks.places import at_least_zero, feature_count, only_one
-from anynorm.estimators.paths.piecewise import PiecewiseLine, frozen, scores_along
+from anynorm.estimators.paths.piecewise import Array, PiecewiseLine, frozen, scores_along
 from anynorm.problem import Problem
 from anynorm.problem.certificate import (
     Certificate,
@@ -33,8 +33,6 @@ from anynorm.problem.certificate import (
 )
 from anynorm.problem.path_record import PathRecord
 from anynorm.problem.solution import Solution
-
-Array = NDArray[np.float64]
 
 _ROUNDING = 1e-14  # of a row's cost: what the knots' arithmetic leaves of a zero
 
