@@ -12,6 +12,7 @@ from anynorm import (
     Status,
     kernel_lasso,
     min_norm_point,
+    sparse_svm_path,
 )
 from anynorm.kernels.definite import is_semidefinite, seems_semidefinite
 from anynorm.kernels.gram import Gram
@@ -152,3 +153,54 @@ def test_large_C_and_few_features():
     X, y = two_classes(n=40, p=5, seed=0)
     for Model in (LeastNormSVC, SVC):
         assert Model(C=1e6, kernel="linear").fit(X, y).certificate_.gap <= 1e-4
+
+
+# Paths that stop before their end
+
+
+def truncated(**limit):
+    X, y = two_classes(n=80, p=10, seed=3)
+    return sparse_svm_path(X, y, **limit), sparse_svm_path(X, y), X
+
+
+@pytest.mark.parametrize("limit", [{"max_joints": 4}, {"s_max": 0.3}, {"max_features": 2}], ids=str)
+def test_a_path_that_stopped_early_says_how_far_it_knows(limit):
+    """coef_at(C=10) gave 599 where the path has 9.99, and certificate_at(5.0) called it optimal."""
+    path, whole, X = truncated(**limit)
+    end = float(path.s[-1])
+    for ask in (
+        lambda: path.coef_at(s=2 * end),
+        lambda: path.coef_at(C=1e6),
+        lambda: path.certificate_at(2 * end),
+        lambda: path.certificate_at(C=1e6),
+        lambda: path.solution_at(2 * end),
+        lambda: path.decision_function(X, s=[0.0, 2 * end]),
+    ):
+        with pytest.raises(ValueError, match=r"is beyond .*up to which this path was followed"):
+            ask()
+    for s in (0.0, 0.5 * end, end):
+        coef, intercept = path.coef_at(s=s)
+        known, bias = whole.coef_at(s=s)
+        np.testing.assert_allclose(coef, known, atol=1e-9)
+        assert intercept == pytest.approx(bias, abs=1e-9)
+        assert path.certificate_at(s).gap <= 1e-9
+
+
+def test_beyond_the_true_end_the_solution_is_that_of_the_end():
+    _, whole, X = truncated()
+    assert np.array_equal(whole.coef_at(s=1e6)[0], whole.coef_at(C=1e9)[0])
+    assert whole.certificate_at(1e6).gap <= 1e-9
+    assert whole.decision_function(X, s=1e6).shape == (80,)
+
+
+def test_certificates_by_price_and_by_number_of_features():
+    _, whole, _ = truncated()
+    for place in ({"C": 0.2}, {"n_features": 3}, {"s": 0.4}):
+        certificate = whole.certificate_at(**place)
+        assert certificate.gap <= 1e-9
+    price = whole.certificate_at(C=0.2)
+    coef, intercept = whole.coef_at(C=0.2)
+    slack = np.maximum(0, 1 - np.where(whole.training_rows()[1], 1, -1)
+                       * (whole.training_rows()[0] @ coef + intercept))  # fmt: skip
+    segment = price.primal - np.abs(coef).sum()
+    assert segment / slack.sum() == pytest.approx(0.2, rel=0.5)

@@ -292,7 +292,12 @@ class SearchedPaths:
         """Give the estimator the point that its rule picks, and warn of paths that ended early."""
         estimator = self.search.estimator
         index, s = self.pick(estimator.rule)
-        solutions = [path.solution_at(s, tol=float(estimator.tol)) for path in self.paths]
+        tol = float(estimator.tol)
+        # A path that a limit cut short before s gives its last point.
+        ends = [min(s, float(path.s[-1])) for path in self.paths]
+        solutions = [
+            path.solution_at(end, tol=tol) for path, end in zip(self.paths, ends, strict=True)
+        ]
         store_linear(estimator, self.search.data, solutions, self._attributes(index, s))
         self._warn_of_time(s)
         warn_of_gaps([*(path for fold in self.folds for path in fold.paths), *self.paths])

@@ -20,8 +20,13 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from anynorm.design import Matrix
-from anynorm.design.limits import VERIFIED
-from anynorm.estimators.checks.places import at_least_zero, feature_count, only_one
+from anynorm.design.limits import ROUNDING, VERIFIED
+from anynorm.estimators.checks.places import (
+    at_least_zero,
+    feature_count,
+    only_one,
+    places_on_path,
+)
 from anynorm.estimators.paths.piecewise import Array, PiecewiseLine, frozen, scores_along
 from anynorm.problem import Problem
 from anynorm.problem.certificate import (
@@ -205,11 +210,11 @@ class SolutionPath:
         ----------
         s : float
             The bound on the weighted 1-norm, at least 0.  Beyond the end of the path the
-            solution is that of the end.
+            solution is that of the end; of a path that stopped before its end nothing more is
+            known, which is an error, here and for C.
         C : float
             The price of the loss in ``sum u_j |w_j| + C * loss``, above 0.  Where the solutions
-            of a whole segment are optimal, the one with the smallest s.  Beyond the end of the
-            path the solution is that of the end.
+            of a whole segment are optimal, the one with the smallest s.
         n_features : int
             The last point of the path that uses at most that many features.
 
@@ -231,12 +236,19 @@ class SolutionPath:
         >>> path.coef_at(n_features=0)
         (array([0.]), 0.0)
         """
+        return self.knots.solution(self._place(s, C, n_features))
+
+    def _place(self, s: Any, C: Any = None, n_features: Any = None) -> float:
+        """The place on the path that is asked for, in one of three ways."""
         only_one({"s": s, "C": C, "n_features": n_features})
-        if s is not None:
-            return self.knots.solution(at_least_zero(s, "s"))
         if C is not None:
-            return self.knots.solution(self._s_of_price(C))
-        return self.knots.solution(self._s_of_count(n_features))
+            return self._s_of_price(C)
+        if n_features is not None:
+            return self._s_of_count(n_features)
+        place = at_least_zero(s, "s")
+        if place > self.s[-1] * (1 + ROUNDING):
+            self._refuse_beyond(f"s = {place:g}", f"s = {self.s[-1]:.6g}")
+        return place
 
     def _s_of_price(self, C: Any) -> float:
         """The smallest s that is optimal for C."""
@@ -245,7 +257,18 @@ class SolutionPath:
             raise ValueError("C must be a number above 0; got 0.")
         knots = self.knots
         penalty = (1.0 + 4 * np.finfo(float).eps) / price  # so that 1 / (1 / lambda) is lambda
-        return float(knots.s[min(int(np.sum(knots.penalties > penalty)), len(knots.s) - 1)])
+        place = int(np.sum(knots.penalties > penalty))
+        if place == len(knots.s):
+            self._refuse_beyond(f"C = {price:g}", f"C = {knots.price(place - 1):.6g}")
+        return float(knots.s[min(place, len(knots.s) - 1)])
+
+    def _refuse_beyond(self, asked: str, reached: str) -> None:
+        """Raise where the path was not followed to its end: nothing is known of what comes then."""
+        if self.stopped != "end":
+            raise ValueError(
+                f"{asked} is beyond {reached}, up to which this path was followed (it stopped at "
+                f"{self.stopped}). Follow it further with sparse_svm_path, or ask for less."
+            )
 
     def _s_of_count(self, n_features: Any) -> float:
         """The last s with at most that many features."""
@@ -283,18 +306,27 @@ class SolutionPath:
         array([[0.5 , 1.  ],
                [0.75, 1.5 ]])
         """
+        if s is not None:
+            self._place(float(places_on_path(s, "s").max(initial=0.0)))
         return scores_along(self, self.knots, X, "s", self.s if s is None else s)
 
-    def certificate_at(self, s: float, *, tol: float = VERIFIED) -> Certificate:
-        """Certify the solution at s for the penalised problem that it solves.
+    def certificate_at(
+        self,
+        s: float | None = None,
+        *,
+        C: float | None = None,
+        n_features: int | None = None,
+        tol: float = VERIFIED,
+    ) -> Certificate:
+        """Certify the solution at one place for the penalised problem that it solves.
 
         All points of a segment solve ``sum u_j |w_j| + C * loss`` with the C of that segment.
 
         Parameters
         ----------
-        s : float
-            The place, at least 0; beyond the end of the path it is the end, which is certified
-            for the last segment.
+        s, C, n_features : float, float, int
+            The place, in one of the three ways of `coef_at`; beyond the end of the path it is the
+            end, which is certified for the last segment.
         tol : float, default=1e-9
             The relative gap that counts as optimal.
 
@@ -310,7 +342,7 @@ class SolutionPath:
         >>> print(path.certificate_at(s=0.5))
         optimal: primal 1, dual 1, relative gap 0.0e+00 (tol 1e-09)
         """
-        place = at_least_zero(s, "s")
+        place = self._place(s, C, n_features)
         if self._problem is None:
             return self._recorded_certificate(place, tol)
         return self.solution_at(place, tol=tol).certificate
@@ -330,7 +362,7 @@ class SolutionPath:
         Solution
             Of the penalised problem that the solution at s solves.
         """
-        place = at_least_zero(s, "s")
+        place = self._place(s)
         if self._problem is None:
             raise ValueError(
                 "this path was stored without its data, from which a solution is certified. "
