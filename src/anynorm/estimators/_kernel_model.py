@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
-from anynorm.design import Matrix
+from anynorm.design import Matrix, design_of
 from anynorm.design.limits import MEGABYTE
 from anynorm.estimators._fitting import (
     FittedClassifier,
@@ -96,6 +96,17 @@ class KernelClassifier(FittedClassifier):
                 "kernel, and that X is scaled as the training data were."
             )
         return scores.ravel() if scores.shape[1] == 1 else scores
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """The weights of the features, of shape (1, p) or (K, p), where the kernel is linear."""
+        check_is_fitted(self)
+        kernel = kernel_of(self.kernel, gamma="scale", degree=1, coef0=0.0)
+        if not kernel.is_inner_product:
+            raise AttributeError(
+                f"coef_ is there for linear kernels only; this model has kernel={self.kernel!r}."
+            )
+        return design_of(self.support_vectors_).rmatvec(self.dual_coef_.T).T
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -115,7 +115,9 @@ class Kernel(Parameterised):
         """Return `pairs` as float64, or say what is wrong with them."""
         shape = (np.shape(A)[0], np.shape(B)[0])
         try:
-            values = np.asarray(self.pairs(A, B), dtype=np.float64)
+            given: Any = self.pairs(A, B)
+            given = given.toarray() if sp.issparse(given) else given
+            values = np.asarray(given, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"the {self.name} kernel could not be evaluated: {error}") from error
         if values.shape != shape:

@@ -8,6 +8,7 @@ or newer than this version is refused with a `ModelFileError`.  docs/model-files
 from __future__ import annotations
 
 import os
+import reprlib
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -65,8 +66,13 @@ def save_model(
     from sklearn.base import BaseEstimator
     from sklearn.utils.validation import check_is_fitted
 
+    from anynorm import SolutionPath
     from anynorm.app.model_files.tree import Encoder
 
+    if isinstance(model, type) or not (hasattr(model, "get_params") or type(model) is SolutionPath):
+        raise ModelFileError(
+            f"model must be a fitted estimator or a SolutionPath; got {reprlib.repr(model)}."
+        )
     if isinstance(model, BaseEstimator):
         check_is_fitted(model)
     if metadata is not None and not isinstance(metadata, Mapping):

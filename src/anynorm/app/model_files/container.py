@@ -89,6 +89,9 @@ class Container:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path)
+        special = self._path.exists() and not (self._path.is_file() or self._path.is_dir())
+        if special:  # opening a pipe would wait for ever
+            raise self.error("it is no regular file")
         self._file = self._path.open("rb")
         try:
             self._open()
