@@ -189,10 +189,13 @@ class _RowsWalk:
         if self.progress is not None:
             gap = relative_gap(found.primal, found.dual, self.zero_primal)
             self._report(Progress(0, found.primal, found.dual, gap, 0.0))
-        return self._record(n_iter)
+        return self._record(n_iter, found.scores)
 
-    def _record(self, n_iter: int) -> Round:
-        """The round as it is handed out: certified, and with all columns."""
+    def _record(self, n_iter: int, scores: np.ndarray | None = None) -> Round:
+        """The round as it is handed out: certified, and with all columns.
+
+        `scores` are those of the coefficients where they have just been computed.
+        """
         assert self.beta is not None
         inner, dual = self._inner(), self.dual.y * self.beta
         scale = np.ones(len(self.used)) if self.weights is None else np.sqrt(self.weights)
@@ -201,7 +204,7 @@ class _RowsWalk:
             intercept=self.intercept,
             dual=dual,
             scores=self.scores,
-            certificate=self._certificate(inner, dual),
+            certificate=self._certificate(inner, dual, scores),
             n_iter=n_iter,
             feature_scale=self._spread(scale),
             one_norm=self.one_norm,
@@ -213,9 +216,12 @@ class _RowsWalk:
         bias: Any = "free" if self.dual.free else self.bias_size or None
         return replace(self.problem, X=X, feature_scale=scale, intercept=bias)
 
-    def _certificate(self, inner: Problem, dual: np.ndarray) -> Certificate:
-        stopped = self.time.stopped
-        return certify(inner, self.coef, self.intercept, dual, tol=self.limits.tol, stopped=stopped)
+    def _certificate(
+        self, inner: Problem, dual: np.ndarray, scores: np.ndarray | None
+    ) -> Certificate:
+        point = self.coef, self.intercept, dual
+        tol, stopped = self.limits.tol, self.time.stopped
+        return certify(inner, *point, tol=tol, stopped=stopped, scores=scores)
 
     def _spread(self, values: np.ndarray) -> np.ndarray:
         """Values of the columns in use, with zeros for all others."""
