@@ -17,7 +17,7 @@ if ! found; then
     echo "Installing Playwright's Chromium"
     .venv/bin/python -m playwright install chromium
 fi
-.venv/bin/python -m tests.browser.launch && exit 0
+.venv/bin/python -m tests.app.browser.launch && exit 0
 printf '\nanynorm: no Chromium starts here (the messages are above).\n' >&2
 printf '  Remedy: install one, e.g.  sudo apt install chromium  (Debian, Ubuntu) or\n' >&2
 printf '  sudo dnf install chromium  (Fedora), then run the same command again.\n\n' >&2

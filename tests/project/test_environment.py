@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -119,3 +120,15 @@ def test_a_finished_installation_is_not_repeated_and_an_interrupted_one_is_made_
     assert "Installing anynorm[plot]" in set_up(checkout).stdout
     (checkout / ".venv" / ".installing").touch()
     assert "no Python was found" in set_up(checkout).stderr
+
+
+def test_modules_that_the_tools_run_exist():
+    """A moved one was taken for a machine without a browser."""
+    files = [ROOT / "Makefile", *(ROOT / "tools").glob("*.sh")]
+    named = {
+        name for file in files for name in re.findall(r"-m ([a-z]\w*\.[\w.]+)", file.read_text())
+    }
+    assert "tests.app.browser.launch" in named
+    for name in named - {"benchmarks."}:
+        path = ROOT.joinpath(*name.rstrip(".").split("."))
+        assert path.with_suffix(".py").exists() or path.is_dir(), name

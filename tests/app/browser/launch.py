@@ -1,6 +1,6 @@
 """Start Chromium: the system's own, or the one that Playwright brings.
 
-``python -m tests.browser.launch`` says whether one starts here.
+``python -m tests.app.browser.launch`` says whether one starts here.
 """
 
 from __future__ import annotations
