@@ -109,7 +109,7 @@ BACK = (
     ),
 )
 
-_WIDTH, _HEIGHT, _HEAD, _GAP, _SPACE, _TURN = 224, 61, 42, 12, 20, 24
+_WIDTH, _HEIGHT, _HEAD, _GAP, _SPACE, _TURN = 250, 61, 42, 12, 20, 24
 _STYLE = """
   svg.flow { --ink: #1f2328; --soft: #59636e; --cell: #eef2f8; --edge: #c5d0e0; --line: #8794a8; }
   @media (prefers-color-scheme: dark) {
