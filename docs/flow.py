@@ -36,9 +36,7 @@ def _hop(functions: str, file: str, calls: int = 1) -> Hop:
 THERE = (
     (
         "the entry",
-        _hop("LinearSVC.fit", "estimators/linear_svc.py"),
-        _hop("SparseSVC.fit", "estimators/sparse_svc.py"),
-        _hop("SVC.fit", "estimators/svc.py"),
+        _hop("FittedClassifier.fit", "estimators/_fitting.py", 3),
         _hop("min_norm_point", "estimators/min_norm_point.py"),
     ),
     (
