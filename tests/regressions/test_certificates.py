@@ -14,7 +14,7 @@ from anynorm import (
     min_norm_point,
     sparse_svm_path,
 )
-from anynorm.kernels.definite import is_semidefinite, seems_semidefinite
+from anynorm.kernels.definite import has_factor, is_semidefinite, seems_semidefinite
 from anynorm.kernels.gram import Gram
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -104,8 +104,18 @@ def test_large_matrices_are_judged_by_their_smallest_eigenvalue():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))
     K = np.exp(-squared_distances(X))
-    assert seems_semidefinite(lambda v: K @ v, 400, 400.0)
-    assert not seems_semidefinite(lambda v: K @ v - 0.05 * v, 400, 400.0)
+    assert seems_semidefinite(lambda v: K @ v, 400)
+    assert not seems_semidefinite(lambda v: K @ v - 0.01 * v, 400)
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_a_factor_of_half_the_matrix_judges_as_that_of_the_whole(narrow):
+    X = np.random.default_rng(0).normal(size=(700, 2))
+    for K in (X @ X.T, np.exp(-squared_distances(X))):
+        K = K.astype(np.float32) if narrow else K
+        assert has_factor(Gram.precomputed(K), float(np.trace(K)))
+        less = K - 1e-2 * np.eye(700, dtype=K.dtype)
+        assert not has_factor(Gram.precomputed(less), float(np.trace(less)))
 
 
 def test_the_evidence_is_gathered_once(monkeypatch):

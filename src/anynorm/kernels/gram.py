@@ -26,7 +26,13 @@ from anynorm.kernels import (
     ProductKernel,
     kernel_of,
 )
-from anynorm.kernels.definite import FEW_ROWS, is_semidefinite, seems_semidefinite
+from anynorm.kernels.definite import (
+    FEW_ROWS,
+    SOME_ROWS,
+    has_factor,
+    is_semidefinite,
+    seems_semidefinite,
+)
 from anynorm.kernels.kernel import Array, finite
 from anynorm.kernels.sums import WORTH_COMPILED, DenseSums, KernelSums
 
@@ -217,8 +223,9 @@ class Gram:
         diagonal = self.diagonal()
         if float(diagonal.min()) < 0:
             return False
-        # No entry of a semidefinite matrix is larger than the diagonal's: n times that bounds all.
-        return seems_semidefinite(self.matvec, self.n, self.n * float(diagonal.max()))
+        if self.n <= SOME_ROWS:  # the eigenvalues of a semidefinite matrix add up to its diagonal
+            return has_factor(self, float(diagonal.sum()))
+        return seems_semidefinite(self.matvec, self.n)
 
     def float32_error(self) -> float:
         """Return the relative error of entries that come from float32 products of rows.

@@ -52,6 +52,7 @@ def test_a_step_that_would_be_late_is_not_begun(monkeypatch):
     clock[0] = 102.5  # and one of a second and a half: the next would end at 104
     assert not budget.allows_another()
     assert budget.in_time()
+    assert budget.stopped is Status.TIME_LIMIT  # it is time that stopped it, not iterations
 
 
 # Incumbents
@@ -95,6 +96,14 @@ def test_a_point_without_numbers_is_replaced_by_any_other():
     best.replace(Values(2.0, 1.0, 1.0), "something")
     best.replace(Values(math.nan, 1.0, 1.0), "nothing again")
     assert best.primal_point == "something"
+
+
+def test_parts_without_numbers_are_replaced_by_any_others():
+    best = Incumbent(problem_of(), 1e-3, Budget(10))
+    best.keep(Values(math.nan, math.nan, 1.0), "nothing", "nothing")
+    best.keep(Values(2.0, 1.0, 1.0), "something", "something")
+    best.keep(Values(math.nan, math.nan, 1.0), "nothing", "nothing")
+    assert (best.primal_point, best.dual_point, best.gap) == ("something", "something", 0.5)
 
 
 def test_doubt_about_weak_duality_stays():

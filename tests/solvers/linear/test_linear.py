@@ -315,3 +315,12 @@ def test_updated_gram_equals_one_made_anew(storage):
         np.testing.assert_allclose(
             found, moved.T @ (weights[rows, None] * moved), rtol=1e-9, atol=1e-9
         )
+
+
+def test_a_warm_start_is_kept_where_there_is_no_time_at_all():
+    X, y = overlapping(n=300, p=12)
+    problem = problem_of(X, y)
+    known = solve_linear(problem, tol=1e-6)
+    late = solve_linear(problem, tol=1e-12, start=known.dual, deadline=time.monotonic() - 1.0)
+    assert late.certificate.gap < 0.5
+    assert late.certificate.dual >= known.certificate.dual * (1 - 1e-6)

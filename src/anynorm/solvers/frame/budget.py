@@ -30,6 +30,7 @@ class Budget:
         self.max_iter, self.n_iter = max_iter, 0
         self.deadline = math.inf if deadline is None else deadline
         self.began = self._last = time.monotonic()
+        self._no_time_left = False
 
     @property
     def left(self) -> int:
@@ -64,9 +65,11 @@ class Budget:
         """Whether a step as long as the last, since this was asked before, would be in time."""
         now = time.monotonic()
         lasted, self._last = now - self._last, now
-        return self.n_iter < self.max_iter and now + lasted < self.deadline
+        self._no_time_left = now + lasted >= self.deadline
+        return self.n_iter < self.max_iter and not self._no_time_left
 
     @property
     def stopped(self) -> Status:
         """The status of a solve that ends now without having reached its tolerance."""
-        return Status.MAX_ITER if self.in_time() else Status.TIME_LIMIT
+        late = self._no_time_left or not self.in_time()
+        return Status.TIME_LIMIT if late else Status.MAX_ITER

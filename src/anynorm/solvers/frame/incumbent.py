@@ -80,9 +80,9 @@ class Incumbent:
     def keep(self, values: Values, primal_point: Any, dual_point: Any) -> bool:
         """Keep a point's primal or dual part if it is the best; whether the gap is small enough."""
         self.scale, self.certain = values.scale, self.certain and values.certain
-        if values.primal < self.primal or self.primal_point is None:
+        if values.primal < self.primal or math.isnan(self.primal) or self.primal_point is None:
             self.primal, self.primal_point = values.primal, primal_point
-        if values.dual > self.dual or self.dual_point is None:
+        if values.dual > self.dual or math.isnan(self.dual) or self.dual_point is None:
             self.dual, self.dual_point = values.dual, dual_point
         return self.reached
 

@@ -153,8 +153,9 @@ class Search:
             u = self.features.from_coef(primal[0])
             self.point = PrimalDual(u, primal[1], np.zeros(self.features.n))
         for method in able:
-            if method.suits(self):
-                method.solve(self)
+            if not method.suits(self):
+                continue
+            method.solve(self)
             if self.best.reached:
                 return
             if not self.budget.goes_on():
