@@ -180,7 +180,7 @@ def screen(problem: Problem, solution: Solution) -> Screening:
     if problem.regulariser == "l1":
         return _screened_features(problem, coef, bias, dual, scores)
     ball = safe_ball(problem, coef, bias, dual, scores=scores)
-    gap = relative_gap(found.primal, found.dual, found.zero_primal)
+    gap = relative_gap(found.primal, found.dual)
     return screened_rows(problem, ball, gap)
 
 
@@ -306,7 +306,7 @@ def _screened_features(
         most < u * (1 - ROUNDING),
         radius,
         (-math.inf, math.inf) if problem.free_bias else (0.0, 0.0),
-        relative_gap(primal, gain, problem.zero_primal()),
+        relative_gap(primal, gain),
     )
 
 

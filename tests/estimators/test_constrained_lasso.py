@@ -75,7 +75,7 @@ def test_the_solution_is_the_best_in_the_ball(problem):
     size = float(np.sum(y**2))
     found = sum_of_squares(model, X, y, weights)
     assert found <= best * (1 + 1e-6) + 1e-7 * size + 1e-12
-    assert model.certificate_.status is Status.OPTIMAL
+    assert model.certificate_.status in (Status.OPTIMAL, Status.NEGLIGIBLE)  # the optimum may be 0
     assert model.certificate_.primal == pytest.approx(found, rel=1e-6, abs=1e-9 * (1 + size))
     assert model.certificate_.dual <= best * (1 + 1e-5) + 1e-7 * size + 1e-12
 
@@ -290,4 +290,4 @@ def test_nearly_dependent_columns_are_no_obstacle(share):
     y = factors[:, 0] + 0.3 * rng.normal(size=80)
     limit = np.abs(ConstrainedLasso(1e3, tol=1e-4).fit(X, y).coef_).sum()
     model = ConstrainedLasso(share * limit).fit(X, y)
-    assert model.certificate_.status is Status.OPTIMAL
+    assert model.certificate_.status is (Status.NEGLIGIBLE if share > 0.9 else Status.OPTIMAL)

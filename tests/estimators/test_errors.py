@@ -106,7 +106,7 @@ BAD_X = {
         "X has NaN in column 'a'",
         "SimpleImputer",
     ),
-    "too large": (changed(X, (6, 0), 1e200), "X has a value beyond 1e.100 in column 0", "Scaler"),
+    "too large": (changed(X, (6, 0), 1e200), "X has a value beyond 1e.75 in column 0", "Scaler"),
     "complex": (X + 1j, "X is complex", r"X.real, X.imag"),
     "complex, sparse": (sp.csr_array(X + 1j), "X is complex", r"X.real, X.imag"),
     "strings": (np.full(X.shape, "a"), "X must hold numbers", "OneHotEncoder"),

@@ -2,13 +2,18 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_wine
+from sklearn.exceptions import ConvergenceWarning
 
 from anynorm import (
     SVC,
+    BudgetSVC,
     LeastNormSVC,
     LeastSquaresSVC,
     LinearSVC,
+    ReweightedSVC,
+    SparseSVC,
     Status,
     kernel_lasso,
     min_norm_point,
@@ -16,6 +21,7 @@ from anynorm import (
 )
 from anynorm.kernels.definite import has_factor, is_semidefinite, seems_semidefinite
 from anynorm.kernels.gram import Gram
+from anynorm.losses import LOSSES
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -163,6 +169,119 @@ def test_large_C_and_few_features():
     X, y = two_classes(n=40, p=5, seed=0)
     for Model in (LeastNormSVC, SVC):
         assert Model(C=1e6, kernel="linear").fit(X, y).certificate_.gap <= 1e-4
+
+
+# Gaps that only the size of the objective at zero made small
+
+
+def separable(n=60, p=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    return X, np.where(X @ rng.normal(size=p) + 0.3 > 0, 1, -1)
+
+
+HARD_MARGINS = [
+    LinearSVC(),
+    LinearSVC(loss="squared_hinge"),
+    SVC(kernel="linear"),
+    SVC(kernel="linear", slack="squared_l2"),
+    SVC(kernel="linear", slack="l2"),
+    BudgetSVC(kernel="linear", budget=5),
+    SparseSVC(),
+    SparseSVC(loss="squared_hinge"),
+    ReweightedSVC(),
+]
+
+
+@pytest.mark.parametrize("scale", [1e4, 1e7, 1e8, 1e15, 1e30])
+@pytest.mark.parametrize("model", HARD_MARGINS, ids=str)
+def test_separable_data_of_any_scale_have_a_true_gap(model, scale):
+    """X * 1e7 was called optimal at primal 6.34e-14, dual 0; X * 1e8 at 72 times the optimum."""
+    X, y = separable()
+    found = model.fit(scale * X, y).certificate_
+    assert found.status is Status.OPTIMAL
+    assert found.primal - found.dual <= 1e-4 * found.primal
+    if not isinstance(model, ReweightedSVC):  # its first round depends on the scale
+        power = 1 if isinstance(model, SparseSVC) else 2
+        unit = clone(model).set_params(C=min(scale**power, 1e9)).fit(X, y).certificate_
+        assert found.dual * scale**power <= unit.primal * (1 + 1e-4)
+        assert found.primal * scale**power >= unit.dual * (1 - 1e-4)
+
+
+@pytest.mark.parametrize("C", [1e8, 1e12, 1e16, 1e20])
+@pytest.mark.parametrize("model", HARD_MARGINS, ids=str)
+def test_a_C_without_effect_has_a_true_gap(model, C):
+    """SparseSVC(1e12, loss="squared_hinge"): primal 4.28, dual 3.21, "gap 5e-05"."""
+    X, y = separable()
+    found = clone(model).set_params(C=C).fit(X, y).certificate_
+    assert found.status is Status.OPTIMAL
+    assert found.primal - found.dual <= 1e-4 * found.primal
+
+
+def test_what_only_the_scale_hides_warns():
+    X, y = separable()
+    with pytest.warns(ConvergenceWarning, match="relative gap of 1"):
+        model = SparseSVC(1e20, loss="logistic").fit(X, y)
+    assert model.certificate_.status is Status.NEGLIGIBLE
+    assert model.certificate_.gap > 0.5
+
+
+def test_points_whose_squares_are_no_numbers():
+    """min_norm_point(full((2, 3), 1e200)) said "optimal: primal inf, dual inf"."""
+    with pytest.raises(ValueError, match=r"A has entries up to 1e\+200"):
+        min_norm_point(np.full((2, 3), 1e200))
+
+
+# Exact rescalings
+
+
+@pytest.mark.parametrize("power", [-40, -18, 20, 34])  # even: C may be under a root
+@pytest.mark.parametrize(
+    ("model", "degree"),
+    [
+        *((LinearSVC(loss=loss), 2) for loss in LOSSES),
+        *((SparseSVC(loss=loss), 1) for loss in LOSSES),
+        (SVC(kernel="linear"), 2),
+        (SVC(kernel="linear", slack="squared_l2"), 2),
+        (SVC(kernel="linear", slack="l2"), 2),
+        (SVC(kernel="linear", slack="linf"), 2),
+        (SVC(kernel="linear", slack="l2", constraints="equality"), 2),
+        (BudgetSVC(kernel="linear", budget=7), 2),
+        (LeastNormSVC(kernel="linear"), 2),
+        (LeastSquaresSVC(kernel="linear"), 2),
+    ],
+    ids=str,
+)
+def test_powers_of_two_change_no_digit(model, degree, power):
+    """SVC's last digits depended on the scale of the kernel."""
+    scale = 2.0**power
+    for X, y in (separable(), two_classes(n=60, p=4, seed=0)):
+        unit = clone(model).fit(X, y)
+        scaled = clone(model).set_params(C=scale**-degree).fit(X * scale, y)
+        np.testing.assert_array_equal(scaled.coef_ * scale, unit.coef_)
+        np.testing.assert_array_equal(scaled.intercept_, unit.intercept_)
+        assert scaled.certificate_.gap == unit.certificate_.gap
+
+
+@pytest.mark.parametrize("power", [-17, 33])
+@pytest.mark.parametrize("loss", ["squared_hinge", "squared", "logistic"])
+def test_odd_powers_of_two_change_the_last_digits_only(loss, power):
+    X, y = two_classes(n=60, p=4, seed=0)
+    unit = SparseSVC(loss=loss, tol=1e-12).fit(X, y)
+    scaled = SparseSVC(2.0**-power, loss=loss, tol=1e-12).fit(X * 2.0**power, y)
+    np.testing.assert_allclose(scaled.coef_ * 2.0**power, unit.coef_, rtol=1e-5, atol=1e-12)
+
+
+@pytest.mark.parametrize("power", [-40, 33])
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_powers_of_two_change_no_digit_of_a_kernel(kernel, power):
+    X, y = two_classes(n=60, p=4, seed=0)
+    scale = 2.0**power
+    for Model in (SVC, LeastNormSVC, LeastSquaresSVC):
+        unit = Model(kernel=kernel, gamma=0.25).fit(X, y)
+        scaled = Model(kernel=kernel, gamma=0.25 * scale**-2).fit(X * scale, y)
+        scores = scaled.decision_function(X * scale)
+        np.testing.assert_array_equal(scores, unit.decision_function(X))
 
 
 # Paths that stop before their end

@@ -24,4 +24,4 @@ ROUNDING = 1e-12  # what a bound may be exceeded by and two sums differ by: 5000
 FLOAT32_ROUNDING = 6e-8  # half the distance of float32 numbers at 1
 DEPENDENT = 1e-13  # of the diagonal: a pivot below it is what rounding left of a zero
 VERIFIED = 1e-9  # the gap at a joint of an exact path that rounding alone explains
-FLOOR = 1e-10  # of the primal value at zero: smaller optima count as zero where gaps are relative
+FLOOR = 1e-10  # of the primal value at zero: what is below may be called negligible, not optimal

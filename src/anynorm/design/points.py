@@ -181,6 +181,11 @@ def scaled(points: Points) -> tuple[Points, Array, float]:
     size = points.largest_entry()
     if size == 0:
         return points, norms, 1.0
+    if math.isfinite(size) and not math.isfinite(size**2 * points.d if size < 1e154 else math.inf):
+        raise ValueError(
+            f"A has entries up to {size:.0e}, and squared lengths that float64 cannot hold. Divide "
+            "it by a number first, e.g. by np.abs(A).max()."
+        )
     if not math.isfinite(size):
         raise ValueError("the points have entries beyond float64. Scale them to finite ones.")
     scale = 2.0 ** round(math.log2(size))

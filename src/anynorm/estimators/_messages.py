@@ -116,17 +116,22 @@ def warn_if_not_converged(
     *,
     found: str = "model",
     rescale: str = _RESCALE,
+    may_vanish: bool = False,
 ) -> None:
     """Warn with the gap that was reached, and say what to do about it.
 
-    `found` is what was looked for, `rescale` what brings a smaller gap within float64's reach.
+    `found` is what was looked for, `rescale` what brings a smaller gap within reach, and
+    `may_vanish` says that an optimum of 0 is an answer like others: a residual, a distance.
     """
     if certificate.status is Status.OPTIMAL:
         return
+    if certificate.status is Status.NEGLIGIBLE and may_vanish:
+        return
     if certificate.status is Status.UNCERTIFIED:
         warn(
-            "the kernel is not positive semidefinite: there is no duality gap to say how good this "
-            f"{found} is. Check the kernel, or add to its diagonal."
+            "the kernel is not positive semidefinite, or could not be shown to be: there is no "
+            f"duality gap to say how good this {found} is. Check the kernel, or add to its "
+            "diagonal."
         )
         return
     parts = certificate.per_class or (certificate,)
@@ -138,7 +143,7 @@ def warn_if_not_converged(
     elif n_iter >= max_iter:
         remedy = "raise max_iter"
     else:
-        remedy = f"float64 allows no smaller gap here: raise tol, or {rescale}"
+        remedy = f"no method came closer: raise tol, or {rescale}"
     warn(
         f"stopped at a relative gap of {worst.gap:.1e} after {n_iter} iterations "
         f"(tol={worst.tol:.0e}){where}. The {found} is usable and its certificate says how far it "

@@ -157,7 +157,7 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
         keep(self, fitted, names)
         if self.verbose >= 2:
             say(f"{type(self).__name__}: {solution.certificate}")
-        warn_if_not_converged(solution.certificate, solution.n_iter, self.max_iter)
+        warn_if_not_converged(solution.certificate, solution.n_iter, self.max_iter, may_vanish=True)
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -100,6 +100,7 @@ def kernel_lasso(
         max_iter,
         found="combination",
         rescale="scale the rows of A alike",
+        may_vanish=True,
     )
     return solution
 

@@ -101,6 +101,7 @@ def min_norm_point(
         max_iter,
         found="point",
         rescale="scale the rows of A alike",
+        may_vanish=True,
     )
     return solution
 

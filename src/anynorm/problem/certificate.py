@@ -3,8 +3,8 @@
 Every problem evaluates a point of its own kind: the primal value P from the primal point alone,
 the dual value D from the dual variables alone, after a repair that makes any vector feasible
 (`anynorm.problem.repair`).  P - D >= 0 bounds the distance of both from the optimum.  ``gap`` is
-relative to ``max(|P|, |D|, 1e-10 P(0))``, P(0) being the primal at zero, so that an optimum of 0
-can be certified too.
+relative to ``max(|P|, |D|)``.  An optimum of all but 0, which rounding keeps from a small relative
+gap, is `Status.NEGLIGIBLE`: P - D is small beside P(0), the primal at zero, and not beside P.
 
 This is the only module that makes a `Certificate`.
 """
@@ -31,12 +31,15 @@ class Values(NamedTuple):
         The size of the problem, such as the primal value at zero.
     certain : bool
         False where there is no weak duality, as with a kernel that is not positive semidefinite.
+    rounding : float
+        A difference of the two that is smaller cannot be told from zero.
     """
 
     primal: float
     dual: float
     scale: float
     certain: bool = True
+    rounding: float = 0.0
 
 
 class Certifiable(Protocol):
@@ -55,10 +58,11 @@ class Certificate:
     primal, dual : float
         Objective values; the optimum lies between them.
     gap : float
-        ``(primal - dual) / max(|primal|, |dual|, 1e-10 * zero_primal)``; NaN where no
-        certificate is possible.
+        ``(primal - dual) / max(|primal|, |dual|)``; NaN where no certificate is possible.
     status : Status
-        OPTIMAL where the gap is at most tol.
+        OPTIMAL where the gap is at most tol; NEGLIGIBLE where it is not, but primal - dual is at
+        most ``tol * 1e-10 * zero_primal``, or what rounding leaves of 0; otherwise why the solver
+        stopped.
     tol : float
         The gap asked for.
     zero_primal : float
@@ -101,17 +105,25 @@ class Certificate:
             return parts[0]
         primal = math.fsum(part.primal for part in parts)
         dual = math.fsum(part.dual for part in parts)
-        zero_primal = math.fsum(part.zero_primal for part in parts)
         unknown = any(math.isnan(part.gap) for part in parts)
         return cls(
             primal=primal,
             dual=dual,
-            gap=math.nan if unknown else relative_gap(primal, dual, zero_primal),
+            gap=math.nan if unknown else relative_gap(primal, dual),
             status=worst(part.status for part in parts),
             tol=max((part.tol for part in parts), default=0.0),
-            zero_primal=zero_primal,
+            zero_primal=math.fsum(part.zero_primal for part in parts),
             per_class=parts,
         )
+
+    @property
+    def gap_at_scale(self) -> float:
+        """The gap relative to ``max(|primal|, |dual|, 1e-10 * zero_primal)``.
+
+        It is what is asked of points along a path that ends at an optimum of 0.
+        """
+        size = max(abs(self.primal), abs(self.dual), FLOOR * self.zero_primal)
+        return self.gap * max(abs(self.primal), abs(self.dual)) / size if size > 0 else self.gap
 
     def __str__(self) -> str:
         return (
@@ -120,8 +132,8 @@ class Certificate:
         )
 
 
-def relative_gap(primal: float, dual: float, zero_primal: float) -> float:
-    """Return ``(P - D) / max(|P|, |D|, 1e-10 P(0))``, with 0/0 = 0.
+def relative_gap(primal: float, dual: float) -> float:
+    """Return ``(P - D) / max(|P|, |D|)``, with 0/0 = 0.
 
     A difference below zero that rounding explains (1e-12 of the primal) counts as zero.
     """
@@ -132,12 +144,7 @@ def relative_gap(primal: float, dual: float, zero_primal: float) -> float:
     difference = primal - dual
     if -ROUNDING * abs(primal) <= difference <= 0:
         return 0.0
-    return difference / max(abs(primal), abs(dual), FLOOR * zero_primal)
-
-
-def dual_within(primal: float, gap: float, zero_primal: float) -> float:
-    """Return the dual value at a relative gap below a primal value: `relative_gap` turned round."""
-    return primal - gap * max(abs(primal), FLOOR * zero_primal)
+    return difference / max(abs(primal), abs(dual))
 
 
 def certify(
@@ -179,13 +186,17 @@ def certify(
 
 def certificate_of(values: Values, tol: float, stopped: Status = Status.MAX_ITER) -> Certificate:
     """Return the certificate of values that a problem has computed at a point."""
-    primal, dual, scale, certain = values
+    primal, dual, scale, certain, rounding = values
     if not certain:
         return Certificate(primal, dual, math.nan, Status.UNCERTIFIED, tol, scale)
-    gap = relative_gap(primal, dual, scale)
-    return Certificate(
-        primal, dual, gap, Status.OPTIMAL if abs(gap) <= tol else stopped, tol, scale
-    )
+    gap = relative_gap(primal, dual)
+    if abs(gap) <= tol:
+        status = Status.OPTIMAL
+    elif abs(primal - dual) <= max(tol * FLOOR * scale, rounding):
+        status = Status.NEGLIGIBLE
+    else:
+        status = stopped
+    return Certificate(primal, dual, gap, status, tol, scale)
 
 
 def joint_certificate(certificates: Sequence[Certificate]) -> Certificate:

@@ -29,7 +29,7 @@ class HullProblem:
     scale : float
         The largest squared length of a point.
     rounding : float
-        A squared norm below it cannot be told from zero: entries of a kernel matrix are rounded.
+        A squared norm below it cannot be told from zero.
     """
 
     scale: float
@@ -42,10 +42,11 @@ class HullProblem:
         """
         used = np.flatnonzero(x)
         square, lowest = float(x[used] @ inner[used]), float(inner.min())
-        primal = square if square > self.rounding else 0.0
+        primal = max(square, 0.0)
         # The bound cannot exceed the norm: what is above is rounding.
         dual = min(lowest * (lowest / primal), primal) if lowest > 0 and primal > 0 else 0.0
-        return Values(primal, dual, self.scale, square >= -_INDEFINITE * self.scale)
+        certain = square >= -_INDEFINITE * self.scale
+        return Values(primal, dual, self.scale, certain, self.rounding)
 
     def values_of_margin(self, norm: float, margin: float) -> Values:
         """Return the values of a point of the hull of some norm and of a vector of some margin."""
@@ -57,4 +58,5 @@ class HullProblem:
         In two steps, so that the square of the factor need not be a number.
         """
         primal, dual, scale = (factor * (factor * value) for value in values[:3])
-        return Values(primal, dual, scale, values.certain)
+        rounding = factor * (factor * values.rounding)
+        return Values(primal, dual, scale, values.certain, rounding)

@@ -17,6 +17,21 @@ if TYPE_CHECKING:
 class Status(enum.StrEnum):
     """How a fit ended; the order of definition is the order of severity.
 
+    Attributes
+    ----------
+    OPTIMAL
+        The relative duality gap is at most tol.
+    NEGLIGIBLE
+        It is not, but what is left between the primal and the dual value is next to nothing: at
+        most tol * 1e-10 of the objective at zero.  The optimum is that small, or 0, and rounding
+        hides how small.
+    MAX_ITER
+        The solver stopped before, by max_iter or because no method came closer.
+    TIME_LIMIT
+        Time was up.
+    UNCERTIFIED
+        No bound is known, as for a kernel that is not shown to be positive semidefinite.
+
     Examples
     --------
     >>> from anynorm.problem.solution import Status
@@ -27,6 +42,7 @@ class Status(enum.StrEnum):
     """
 
     OPTIMAL = "optimal"
+    NEGLIGIBLE = "negligible"
     MAX_ITER = "max_iter"
     TIME_LIMIT = "time_limit"
     UNCERTIFIED = "uncertified"

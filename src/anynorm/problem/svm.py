@@ -186,6 +186,11 @@ class Problem:
         """Return the weights of the rows, ones where there are none."""
         return np.ones(self.n_rows) if self.sample_weight is None else self.sample_weight
 
+    def least_weight(self) -> float:
+        """Return the smallest weight of a row that counts."""
+        weights = self.row_weights()
+        return float(weights[weights > 0].min())
+
     @cached_property
     def dual_set(self) -> DualSet:
         """Where the dual variables may be."""

@@ -58,7 +58,7 @@ def test_the_solution_is_the_nearest_combination(seed, radius, simplex, kernel):
     )
     best = reference(K, radius, simplex)
     assert distance(K, found.coef) == pytest.approx(best, rel=1e-5, abs=1e-7)
-    assert found.certificate.status is Status.OPTIMAL
+    assert found.certificate.status in (Status.OPTIMAL, Status.NEGLIGIBLE)  # the optimum may be 0
     assert found.certificate.primal == pytest.approx(distance(K, found.coef), abs=1e-9)
     assert np.abs(found.coef).sum() <= radius * (1 + 1e-9)
     if simplex:

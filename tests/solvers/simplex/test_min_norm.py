@@ -85,7 +85,7 @@ def grids(draw):
 @given(grids())
 def test_grids_of_integers_have_a_certified_answer(A):
     solution = min_norm_point(A)
-    assert solution.status is Status.OPTIMAL
+    assert solution.status in (Status.OPTIMAL, Status.NEGLIGIBLE)  # the optimum may be 0
     assert gap_of(A, solution.x) <= 1e-9
 
 
@@ -120,10 +120,10 @@ def test_origin_inside_is_certified_as_zero(d):
     A = hull(40 * d, d, 0.2)
     solution = min_norm_point(A)
     largest = float((A**2).sum(axis=0).max())
-    assert solution.status is Status.OPTIMAL
-    assert solution.certificate.primal <= 1e-19 * largest
+    assert solution.status is Status.NEGLIGIBLE
+    assert solution.certificate.primal <= 1e-30 * largest
     assert solution.certificate.dual == 0
-    assert np.linalg.norm(A @ solution.x) ** 2 <= 1e-19 * largest
+    assert np.linalg.norm(A @ solution.x) ** 2 <= 1e-30 * largest
 
 
 def test_all_ways_to_give_the_points_agree():
@@ -211,7 +211,7 @@ def test_degenerate_points(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         solution = min_norm_point(A)
-    assert solution.status is Status.OPTIMAL
+    assert solution.status in (Status.OPTIMAL, Status.NEGLIGIBLE)  # the optimum may be 0
     size = np.abs(A).max(initial=0.0) or 1.0
     assert gap_of(A / size, solution.x) <= 1e-9
 

@@ -25,8 +25,8 @@ from sklearn.utils.validation import (
 from anynorm.design import Matrix
 from anynorm.design.checks import canonical, flat_blocks
 
-LARGEST = 1e100
-"""Beyond this a square, or a product of sums, may leave the range of float64."""
+LARGEST = 1e75
+"""Beyond this the square of a square, as of kernel values, may leave the range of float64."""
 
 _SMALLEST = 1e-100  # below this a square may
 

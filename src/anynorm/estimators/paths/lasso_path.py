@@ -52,7 +52,8 @@ class LassoPath:
         What each joint was certified for when the path was followed; ``primal`` is the sum of
         squares.
     gaps : ndarray of shape (n_joints,)
-        Their relative duality gaps.
+        Their duality gaps, relative to the objective, or to 1e-10 of that at zero where it is
+        smaller: the path ends at an optimum of 0.
     n_nonzero, n_joints : as in `SolutionPath`
     stopped : str
         "end", or what stopped the path before: "max_features", "max_joints", "radius_max",
@@ -95,7 +96,7 @@ class LassoPath:
         shift = 0.0 if means is None else np.asarray(self.coefs @ means)
         self.intercepts = frozen(np.full(len(self.radii), mean) - shift)
         self.certificates = record.certificates
-        self.gaps = frozen(np.array([certificate.gap for certificate in self.certificates]))
+        self.gaps = frozen(np.array([known.gap_at_scale for known in self.certificates]))
         self.n_nonzero = frozen(np.diff(self.coefs.indptr))
         self.n_joints = len(self.radii)
         self.stopped = record.stopped

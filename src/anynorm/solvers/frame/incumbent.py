@@ -88,7 +88,7 @@ class Incumbent:
 
     def replace(self, values: Values, point: Any) -> bool:
         """Keep a point whose two parts belong together, if its gap is the smallest."""
-        gap = relative_gap(values.primal, values.dual, values.scale)
+        gap = relative_gap(values.primal, values.dual)
         if self.primal_point is None or gap < self.gap or math.isnan(self.gap):
             self.primal, self.dual, self.scale = values[:3]
             self.primal_point = self.dual_point = point
@@ -101,13 +101,13 @@ class Incumbent:
         if self.progress is None:
             return
         primal, dual = (self.primal, self.dual) if values is None else values[:2]
-        gap = relative_gap(primal, dual, self.scale if values is None else values.scale)
+        gap = relative_gap(primal, dual)
         self.progress(Progress(self.budget.n_iter, primal, dual, gap, self.budget.seconds))
 
     @property
     def gap(self) -> float:
         """The relative gap between the best values."""
-        return relative_gap(self.primal, self.dual, self.scale)
+        return relative_gap(self.primal, self.dual)
 
     @property
     def reached(self) -> bool:

@@ -55,6 +55,8 @@ class _ActiveSet:
 
     def __init__(self, K: Array, box: BoxProgram, beta: Array) -> None:
         self.K, self.box = K, box
+        # The border of ones is told from rounding at any scale of K; a power of two costs no digit.
+        self.unit = 2.0 ** np.round(np.log2(max(float(np.diagonal(K).mean()), 1e-300)))
         self.v = np.clip(box.sign * beta[box.row], box.lower, box.upper)
         reach = np.minimum(box.upper - box.lower, max(float(np.abs(beta).max()), 1e-300))
         low, high = self.v - box.lower, box.upper - self.v
@@ -89,11 +91,12 @@ class _ActiveSet:
         left = box.budget - float(self.v.sum()) if self.spent else 0.0
         system = np.zeros((size + 2, size + 2))
         signs = box.sign[free]
-        system[:size, :size] = self.K[np.ix_(box.row[free], box.row[free])] * np.outer(signs, signs)
+        kernel = self.K[np.ix_(box.row[free], box.row[free])] / self.unit
+        system[:size, :size] = kernel * np.outer(signs, signs)
         system[size:, :size], system[:size, size:] = sums, sums.T
-        known = np.append(-self.gradient()[free], [-float(box.sign @ self.v), left])
-        found = np.linalg.lstsq(system, known, rcond=1e-13)[0]
-        return found[:size], found[size:]
+        short = self.unit * np.array([-float(box.sign @ self.v), left])
+        found = np.linalg.lstsq(system, np.append(-self.gradient()[free], short), rcond=1e-13)[0]
+        return found[:size] / self.unit, found[size:]
 
     def _room(self, free: NDArray[np.intp], move: Array) -> tuple[float, int | None]:
         """How much of the move there is room for; what is in the way becomes a bound."""

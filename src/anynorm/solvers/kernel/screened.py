@@ -175,7 +175,7 @@ class ScreenedSearch:
         square = float(beta @ scores)
         primal = 0.5 * square + p.loss.value(1.0 - y * (scores + self.bias), p.C, weights)
         dual = p.loss.dual_gain(y * beta, p.C, weights) - 0.5 * square
-        return primal, dual, relative_gap(primal, dual, self.zero_primal)
+        return primal, dual, relative_gap(primal, dual)
 
     def _look_at_all(self, tol: float) -> None:
         """The gap of the whole problem, and what it proves."""

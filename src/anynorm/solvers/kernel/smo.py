@@ -120,7 +120,7 @@ def minimise_box(
     def look() -> float:
         nonlocal stalled
         found = values(search.beta, search.scores, search.intercept())
-        gap = relative_gap(found.primal, found.dual, found.scale)
+        gap = relative_gap(found.primal, found.dual)
         stalled = patience.is_over(gap)
         if report is not None:
             report(found)

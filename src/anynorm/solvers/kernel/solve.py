@@ -19,6 +19,7 @@ from anynorm.norms.dual_sets import AnyBall, BallBox, Box, BudgetBox, Ellipsoid,
 from anynorm.problem import Problem
 from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.hard_margin import improved
 from anynorm.solvers.frame.incumbent import Incumbent
 from anynorm.solvers.frame.methods import Method, methods_for
 from anynorm.solvers.kernel.ball_duals import solve_ball
@@ -101,17 +102,28 @@ def solve_kernel(
         raise ValueError("a kernel problem needs a gram and a free intercept")
     if rows is None:
         rows = KernelRows(problem.gram, int(cache_size * MEGABYTE))
-    best = Incumbent(problem, tol, Budget(max_iter, deadline), progress)
-    search = KernelSearch(problem, rows, best, start, solve_features)
-    for method in methods_for("a kernel", METHODS if methods is None else methods, problem):
+    budget = Budget(max_iter, deadline)
+
+    def solve(part: Problem, start: Array | None = None) -> Solution:
+        best = Incumbent(part, tol, budget, progress)
+        search = KernelSearch(part, rows, best, start, solve_features)
+        _try(methods_for("a kernel", METHODS if methods is None else methods, part), search)
+        return search.solution()
+
+    return improved(solve(problem, start), problem, tol=tol, budget=budget, solve=solve)
+
+
+def _try(methods: Sequence[Method], search: KernelSearch) -> None:
+    """Methods in turn, until the gap is reached or nothing more may be done."""
+    best, problem = search.best, search.problem
+    for method in methods:
         if method.suits(search):
             method.solve(search)
         if best.primal_point is not None and (best.settled or not best.budget.goes_on()):
-            break
+            return
     if best.primal_point is None:  # nothing could be done: no model at all, certified
         nothing = np.zeros(problem.n_rows)
         search.offer(nothing, problem.best_bias(nothing), nothing)
-    return search.solution()
 
 
 def _has_few_features(search: KernelSearch) -> bool:

@@ -61,7 +61,7 @@ class Looks:
         rounding of the repair, a smaller gap is asked for from then on.
         """
         values = Values(primal, dual, self.zero_primal)
-        gap = relative_gap(*values[:3])
+        gap = relative_gap(primal, dual)
         if gap < self.gap:
             self.gap, self.a, self.bias = gap, a, bias
         self.search.best.report(values)

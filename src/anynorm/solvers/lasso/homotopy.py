@@ -219,7 +219,9 @@ class _Homotopy:
             above = above[np.argsort(-sizes[above, k])[: self._room()]]
             radius = float(np.abs(joint.x).sum())
             certificate = self._certificate(radius, residuals[:, k], float(tops[k]))
-            if len(above) or certificate.gap > self._allowed(joint, radius, certificate.primal):
+            if len(above) or certificate.gap_at_scale > self._allowed(
+                joint, radius, certificate.primal
+            ):
                 return self._partly(k, above)
             self.joints.append(joint)
             self.certificates.append(certificate)

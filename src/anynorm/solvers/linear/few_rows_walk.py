@@ -137,7 +137,6 @@ class _RowsWalk:
         self.problem, self.rows, self.limits, self.progress = problem, rows, limits, progress
         self.one_norm = replace(problem, regulariser="l1", feature_scale=None)
         self.dual = RowsDual.of(problem)
-        self.zero_primal = problem.zero_primal()
         self.time, self.n_iter = limits.budget(), 0
         self.generosity = GENEROSITY
         self.bias_size = problem.bias_feature
@@ -187,7 +186,7 @@ class _RowsWalk:
     def _accept(self, found: _Found, n_iter: int) -> Round:
         self.coef, self.intercept, self.scores = found.coef, found.intercept, found.scores
         if self.progress is not None:
-            gap = relative_gap(found.primal, found.dual, self.zero_primal)
+            gap = relative_gap(found.primal, found.dual)
             self._report(Progress(0, found.primal, found.dual, gap, 0.0))
         return self._record(n_iter, found.scores)
 
@@ -255,7 +254,7 @@ class _RowsWalk:
 
     def _reached(self, found: _Found) -> bool:
         """Whether the gap of the round is small enough."""
-        gap = relative_gap(found.primal, max(found.dual, 0.0), self.zero_primal)
+        gap = relative_gap(found.primal, max(found.dual, 0.0))
         return abs(gap) <= self.limits.tol
 
     # ------------------------------------------------------------ one round

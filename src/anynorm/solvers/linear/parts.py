@@ -153,7 +153,7 @@ class RowSearch:
             dual[rows] = self.weights[rows] * (float(a) / total)
         self.dual, self.dual_value = dual, found.certificate.dual
         primal = p.objective(self.coef, self.bias, scores=self.scores)
-        self.gap = relative_gap(primal, self.dual_value, self.zero_primal)
+        self.gap = relative_gap(primal, self.dual_value)
         self.excess = primal - self.dual_value
         self.best.report(Values(primal, self.dual_value, self.zero_primal))
 

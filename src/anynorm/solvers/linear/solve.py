@@ -22,6 +22,7 @@ from anynorm.norms.dual_sets import Box, CurvedBox
 from anynorm.problem import Problem
 from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.hard_margin import improved
 from anynorm.solvers.frame.incumbent import Incumbent
 from anynorm.solvers.frame.methods import Method, methods_for
 from anynorm.solvers.linear.augmented_lagrangian import solve_augmented
@@ -87,9 +88,14 @@ def solve_linear(
     >>> solution.coef.round(9), round(solution.intercept, 9), solution.status.value
     (array([1.]), -1.0, 'optimal')
     """
-    search = Search(problem, tol, Budget(max_iter, deadline), progress)
-    search.run(METHODS, seed, start)
-    return search.solution()
+    budget = Budget(max_iter, deadline)
+
+    def solve(part: Problem, start: np.ndarray | None = None) -> Solution:
+        search = Search(part, tol, budget, progress)
+        search.run(METHODS, seed, start)
+        return search.solution()
+
+    return improved(solve(problem, start), problem, tol=tol, budget=budget, solve=solve)
 
 
 def _solve_part(

@@ -177,7 +177,10 @@ def depart(X, data, basis, state, knots, limits, lam, beta):
 
 @inner_loop
 def gap_at(knots, k, segment, limits):
-    """The relative gap of knot k at the lambda of a segment that touches it."""
+    """The relative gap of knot k at the lambda of a segment that touches it.
+
+    The path ends at an optimum of 0: there the gap is relative to the loss at w = 0.
+    """
     primal, dual = knots.loss[k] + knots.penalty[segment] * knots.s[k], knots.dual[segment]
     return (primal - dual) / max(abs(primal), abs(dual), FLOOR * limits.zero_primal)
 

@@ -240,7 +240,7 @@ class SmoothSearch:
         return np.where(self.never, np.where(size > 0, size, 1.0), self.penalty)
 
     def _gap(self) -> float:
-        return relative_gap(self.primal, self.dual_value, self.zero_primal)
+        return relative_gap(self.primal, self.dual_value)
 
     def _certified(self) -> bool:
         """Whether the gap looks small enough and is."""

@@ -15,6 +15,8 @@ import numpy as np
 from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
 from anynorm.problem.solution import Progress, Solution
+from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.hard_margin import improved
 from anynorm.solvers.frame.methods import Method, methods_for
 from anynorm.solvers.one_norm.linear_programs import solve_linear_programme
 from anynorm.solvers.one_norm.smooth import solve_smooth
@@ -74,12 +76,19 @@ def solve_one_norm(
     (array([0.4375, 0.    ]), 'optimal')
     """
     method = methods_for("the 1-norm regulariser", METHODS, problem)[0]
-    return method.solve(
-        problem,
-        tol=tol,
-        max_iter=max_iter,
-        deadline=deadline,
-        seed=seed,
-        start=start,
-        progress=progress,
-    )
+    budget = Budget(max_iter, deadline)
+
+    def solve(part: Problem, start: np.ndarray | None = None) -> Solution:
+        found = method.solve(
+            part,
+            tol=tol,
+            max_iter=budget.left,
+            deadline=budget.deadline,
+            seed=seed,
+            start=start,
+            progress=progress,
+        )
+        budget.book(found.n_iter)
+        return found
+
+    return improved(solve(problem, start), problem, tol=tol, budget=budget, solve=solve)

@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anynorm.design.limits import FLOOR
 from anynorm.design.points import KernelPoints, Points, gram, scaled
 from anynorm.kernels.definite import is_semidefinite
 from anynorm.problem import HullProblem
@@ -95,10 +94,11 @@ class HullSearch:
     ) -> None:
         self.points, self.tol, self.budget = points, tol, budget
         self.norms, self.zero_primal = norms, float(norms.max())
-        self.floor = FLOOR * self.zero_primal
-        # The entries of a kernel matrix are rounded: a smaller x'Kx cannot be told from zero.
-        known = 4 * np.finfo(np.float64).eps if isinstance(points, KernelPoints) else 0.0
+        # The entries of a kernel matrix are rounded, and so are those of w = A x.
+        digits = 4 * np.finfo(np.float64).eps
+        known = digits if isinstance(points, KernelPoints) else digits**2
         self.problem = HullProblem(self.zero_primal, known * self.zero_primal)
+        self.floor = self.problem.rounding
         self.best = Incumbent(self.problem, tol, budget, progress)
         self.indefinite = False
         self.alive: Index | None = None
@@ -161,7 +161,7 @@ class HullSearch:
         values = self.problem.values(x, inner)
         self.indefinite |= not values.certain
         self.best.report(values)
-        gap = relative_gap(values.primal, values.dual, values.scale)
+        gap = 0.0 if values.primal <= values.rounding else relative_gap(values.primal, values.dual)
         return HullPoint(x, inner, values.primal, values.dual, gap)
 
     def _goes_on(self) -> bool:

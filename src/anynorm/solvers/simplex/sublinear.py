@@ -96,7 +96,7 @@ def _certificate(value: float, margin: float, accuracy: float, scale: float) -> 
     """OPTIMAL where ``margin >= value - accuracy``, which proves the accuracy asked for."""
     problem = HullProblem(scale**2)
     enough = problem.values_of_margin(value, value - accuracy)
-    tol = relative_gap(enough.primal, enough.dual, enough.scale)
+    tol = relative_gap(enough.primal, enough.dual)
     return certificate_of(problem.values_of_margin(value, margin), tol)
 
 
