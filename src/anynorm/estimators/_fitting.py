@@ -16,6 +16,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from anynorm.design.threads import without_blas_threads
 from anynorm.estimators._messages import say_certificates, warn_if_not_converged
 from anynorm.estimators.checks.labels import Labelled
 from anynorm.estimators.checks.parameters import check_parameters, intercept_kind, seed
@@ -48,6 +49,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
     intercept_: np.ndarray
     classes_: np.ndarray
 
+    @without_blas_threads
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier.
 

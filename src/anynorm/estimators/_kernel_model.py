@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix, design_of
 from anynorm.design.limits import MEGABYTE
+from anynorm.design.threads import without_blas_threads
 from anynorm.estimators._fitting import (
     FittedClassifier,
     Report,
@@ -67,6 +68,7 @@ class KernelClassifier(FittedClassifier):
         """The solutions of the binary problems, and fitted attributes that come with them."""
         return solve_kernels(self, data, problems, end), {}
 
+    @without_blas_threads
     def decision_function(self, X: Any) -> np.ndarray:
         """Score the rows of X: how far, and on which side of the surface, they lie.
 
@@ -98,6 +100,7 @@ class KernelClassifier(FittedClassifier):
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     @property
+    @without_blas_threads
     def coef_(self) -> np.ndarray:
         """The weights of the features, of shape (1, p) or (K, p), where the kernel is linear."""
         check_is_fitted(self)
@@ -158,7 +161,8 @@ def kernel_rows(estimator: Any, gram: Any, n_problems: int) -> KernelRows:
     from anynorm.solvers.kernel import KernelRows  # Numba: for those who fit, not predict
 
     size = int(float(estimator.cache_size) * MEGABYTE)
-    return KernelRows(gram, size, holders=min(n_problems, effective_n_jobs(estimator.n_jobs)))
+    holders = min(n_problems, effective_n_jobs(estimator.n_jobs))
+    return KernelRows(gram, size, sharers=n_problems, holders=holders)
 
 
 def solve_kernels(

@@ -51,8 +51,7 @@ class LeastSquaresSVC(KernelClassifier):
     cache_size : float, default=500
         The megabytes for kernel values.
     n_jobs : int or None, default=None
-        The number of threads of a prediction.  (A fit uses the threads of the linear algebra
-        library.)
+        The number of threads of a prediction.
     verbose : as in `SVC`
 
     Attributes

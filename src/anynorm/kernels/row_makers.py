@@ -4,8 +4,13 @@
 
 The points carry the numbers c and e of a `ProductKernel`, so that nothing but a function of each
 entry is left to do after the product.  Where float32 products would not be accurate (points far
-from each other compared to the kernel's width), and for other kernels, the rows come from the
-`Gram` in float64.
+from each other compared to the kernel's width), the products are float64, and other kernels are
+evaluated by the `Gram`.
+
+Problems share rows, in an order that is not the same twice: what is in a row must not depend on
+the rows that are made together with it.  So products are our own (`product_loops.py`), or sparse,
+which are sums over the entries of two rows; and functions of two sets of rows are always asked for
+the same sets.
 """
 
 from __future__ import annotations
@@ -17,20 +22,25 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from anynorm.design.blocks import ranges
 from anynorm.design.limits import FLOAT32_ROUNDING
+from anynorm.kernels import ProductKernel
 from anynorm.kernels.gram import Gram
+from anynorm.kernels.kernel import finite, squared_lengths
+from anynorm.kernels.product_loops import PANEL, TILE, panels_of, products
 
 Index = NDArray[np.intp]
-Rows = NDArray[np.float32]
+Finish = Callable[[Any, Index, slice], Any]
 
 _SMALLEST = 1e-30  # the least entry, and 1 over it the largest, that float32 has digits for
 ACCURATE = 1e-4  # relative error of an entry that products may have
-_COLUMNS = 2048  # of a block: product and function stay in the cache
+_COLUMNS = 512  # of a block: product and function stay in the cache, and its memory is at hand
 _DENSE_ENTRIES = 1 << 24  # of a few sparse rows that are made dense, 64 MB
+_TOGETHER = 32  # rows that a function is asked for at once
 
 
 class RowMaker:
-    """Makes rows of the kernel matrix of a `Gram`; `exact` ones as that does, in float64.
+    """Makes rows of the kernel matrix of a `Gram`; `exact` ones in float64.
 
     Attributes
     ----------
@@ -41,41 +51,89 @@ class RowMaker:
         How far an entry may be from the kernel's own value.
     own_bytes : int
         The memory of the maker itself.
+    together : int
+        How many rows, from a multiple of it on, are to be made at once wherever all rows fit into
+        memory; 1 where rows can be made along with any others.
     """
 
     def __init__(self, gram: Gram, exact: bool) -> None:
-        self._gram = gram
+        self._gram, kernel = gram, gram.kernel
         size = float(np.abs(gram.diagonal()).max(initial=0.0))
         fits = not exact and (size == 0 or _SMALLEST <= size <= 1 / _SMALLEST)
         self.dtype: Any = np.float32 if fits else np.float64
         self.error, self.own_bytes = (FLOAT32_ROUNDING * size if fits else 0.0), 0
-        self._products: Callable[[Index, Any, Index], None] | None = None
+        self.together, self._products = 1, None
         if fits and (relative := gram.float32_error()) <= ACCURATE:
             self.error = relative * size
-            self._kernel: Any = gram.kernel
-            self._points, self._swap = _extended(self._kernel, gram.around_origin(gram.X))
-            self._products = self._sparse if sp.issparse(self._points) else self._dense
-            self.own_bytes = _bytes(self._points)
+            points, swap = _extended(kernel, gram.around_origin(gram.X))
+            made_by = _SparseProducts if sp.issparse(points) else _DenseProducts
+            self._products = made_by(points, swap, _of_terms(kernel))
+        elif isinstance(kernel, ProductKernel) and not sp.issparse(gram.X):
+            points = np.asarray(gram.around_origin(gram.X), dtype=np.float64)
+            finish = _of_products(kernel, squared_lengths(points))
+            self._products = _DenseProducts(points, np.arange(points.shape[1]), finish)
+        elif not isinstance(kernel, ProductKernel) and not kernel.takes_matrix:
+            self.together = _TOGETHER
+        if self._products is not None:
+            self.own_bytes = self._products.own_bytes
+
+    def make(self, index: Index, store: Any, slots: Index, together: int = 1) -> None:
+        """Put the rows `index` into the slots of the store, so many of them made `together`."""
+        if self._products is not None:
+            self._products.make(index, store, slots)
+            return
+        step = together if self.together > 1 else max(1, len(index))
+        for part in ranges(len(index), step):
+            store[slots[part]] = self._gram.block(index[part], slice(None))
+
+
+class _DenseProducts:
+    """Rows from products of dense points; `swap` is the order of columns for the left factor."""
+
+    def __init__(self, points: Any, swap: Index, finish: Finish) -> None:
+        self._swap, self._finish, self._n = swap, finish, len(points)
+        self._panels = panels_of(points)
+        self.own_bytes = self._panels.nbytes
 
     def make(self, index: Index, store: Any, slots: Index) -> None:
-        """Put the rows `index` into the slots of the store."""
-        if self._products is None:
-            store[slots] = self._gram.block(index, slice(None))
-        else:
-            self._products(index, store, slots)
+        whole = self._panels[index // PANEL, :, index % PANEL]
+        left = np.zeros((-(-len(index) // TILE) * TILE, whole.shape[1]), whole.dtype)
+        left[: len(index)] = whole[:, self._swap]
+        for start in range(0, self._n, _COLUMNS):
+            columns = slice(start, min(start + _COLUMNS, self._n))
+            width = -(-(columns.stop - start) // PANEL) * PANEL
+            block = np.empty((len(left), width), left.dtype)
+            products(left, self._panels, start // PANEL, block)
+            block = np.ascontiguousarray(block[: len(index), : columns.stop - start])
+            store[slots, columns] = self._finish(block, index, columns)
 
-    def _dense(self, index: Index, store: Rows, slots: Index) -> None:
-        left = self._points[index][:, self._swap]
-        for start in range(0, len(self._points), _COLUMNS):
-            block = left @ self._points[start : start + _COLUMNS].T
-            store[slots, start : start + _COLUMNS] = self._kernel.of_float32_terms(block)
 
-    def _sparse(self, index: Index, store: Rows, slots: Index) -> None:
+class _SparseProducts:
+    """The same from products of sparse points."""
+
+    def __init__(self, points: Any, swap: Index, finish: Finish) -> None:
+        self._points, self._swap, self._finish = points, swap, finish
+        arrays = points.data, points.indices, points.indptr
+        self.own_bytes = sum(int(array.nbytes) for array in arrays)
+
+    def make(self, index: Index, store: Any, slots: Index) -> None:
         few = max(1, _DENSE_ENTRIES // self._points.shape[1])
-        for start in range(0, len(index), few):
-            part = slice(start, start + few)
+        for part in ranges(len(index), few):
             left = self._points[index[part]][:, self._swap]
-            store[slots[part]] = self._kernel.of_float32_terms((self._points @ left.toarray().T).T)
+            terms = (self._points @ left.toarray().T).T
+            store[slots[part]] = self._finish(terms, index[part], slice(None))
+
+
+def _of_terms(kernel: Any) -> Finish:
+    """What is left to do for float32 terms."""
+    return lambda block, rows, columns: kernel.of_float32_terms(block)
+
+
+def _of_products(kernel: ProductKernel, lengths: Any) -> Finish:
+    """What is left to do for products in float64, with the squared lengths of the points."""
+    return lambda block, rows, columns: finite(
+        kernel.of_products(block, lengths[rows], lengths[columns])
+    )
 
 
 def _extended(kernel: Any, points: Any) -> tuple[Any, Index]:
@@ -98,9 +156,3 @@ def _joined(points: Any, scale: float, columns: list[Any]) -> Any:
     for k, column in enumerate(columns):
         out[:, points.shape[1] + k] = column
     return out
-
-
-def _bytes(points: Any) -> int:
-    if sp.issparse(points):
-        return int(points.data.nbytes + points.indices.nbytes + points.indptr.nbytes)
-    return int(points.nbytes)

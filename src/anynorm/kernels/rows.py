@@ -6,6 +6,9 @@ Whoever offers these (on another device, say) can stand in for `KernelRows`.
 
 Rows are float32, made by matrix products many at a time, and kept within a limit of bytes; those
 not used for the longest time make room.  Scores are float64.
+
+Problems that share rows are solved in any order, or at the same time: nothing here that a problem
+can see depends on what others have loaded.
 """
 
 from __future__ import annotations
@@ -32,16 +35,17 @@ _LITTLE_BYTES = 1 << 24  # that nobody misses, whatever the limit
 class KernelRows:
     """float32 rows of a kernel matrix, at most `max_bytes` of them, shared by several problems.
 
-    A few rows are kept in any case.  `holders` says how many problems may hold rows at the same
-    time; `exact` rows are float64.  A `buffer`, flat and of the rows' type, is used instead of new
-    memory.
+    A few rows are kept in any case.  `sharers` says how many problems there are, `holders` how many
+    of them may hold rows at the same time; `exact` rows are float64.  A `buffer`, flat and of the
+    rows' type, is used instead of new memory.
 
     Attributes
     ----------
     n : int
         The number of rows and columns.
     capacity, block_rows : int
-        How many rows fit, and how many of them one problem may hold.
+        How many rows fit, and how many of them one problem may hold (not by the holders: it must
+        be the same for any number of threads).
     entry_error : float
         How far entries of the rows may be from those of the kernel.
     """
@@ -50,12 +54,13 @@ class KernelRows:
         self,
         gram: Gram,
         max_bytes: int,
-        holders: int = 1,
         *,
+        sharers: int = 1,
+        holders: int = 1,
         exact: bool = False,
         buffer: NDArray[Any] | None = None,
     ) -> None:
-        self.gram, self.n, self._holders = gram, gram.n, holders
+        self.gram, self.n, self._sharers = gram, gram.n, sharers
         exact = exact or self.n <= _FEW_POINTS
         self._maker, self._max_bytes = RowMaker(gram, exact), int(max_bytes)
         self.entry_error = self._maker.error
@@ -63,8 +68,9 @@ class KernelRows:
         fits = (int(max_bytes) - self._maker.own_bytes) // max(1, row_bytes)
         if buffer is not None:
             fits = len(buffer) // self.n
-        self.capacity = int(min(self.n, max(fits, _LEAST_ROWS * holders)))
-        self.block_rows = max(1, self.capacity // holders)
+        self.block_rows = int(min(self.n, max(fits // sharers, _LEAST_ROWS)))
+        self.capacity = int(min(self.n, max(fits, self.block_rows * holders)))
+        self._together = self._maker.together if fits >= self.n else 1
         if buffer is None:
             buffer = np.empty(self.capacity * self.n, self._maker.dtype)
         self._buffer = buffer
@@ -81,7 +87,7 @@ class KernelRows:
 
     def can_shrink(self) -> bool:
         """Whether `shrunk` may be called: rows of one problem alone, and made from points."""
-        return self._holders == 1 and self.gram.X is not None and not self.are_exact
+        return self._sharers == 1 and self.gram.X is not None and not self.are_exact
 
     def shrunk(self, kept: Index) -> KernelRows:
         """The kernel of the rows kept (ascending), in the same memory; what was loaded goes along.
@@ -114,13 +120,23 @@ class KernelRows:
             self._used[held] = self._clock
             self._pins[held] += 1
             if len(missing):
-                self._place(missing)
+                self._place(self._with_companions(missing))
+                self._pins[self._slot_of[missing]] = 1
             return self._slot_of[index]
 
     def release(self, slots: Index) -> None:
         """Let go of loaded rows."""
         with self._lock:
             self._pins[np.unique(slots)] -= 1
+
+    def _with_companions(self, missing: Index) -> Index:
+        """Rows with those that are made together with them, for which there is room."""
+        size = self._together
+        if size == 1:
+            return missing
+        firsts = np.unique(missing // size) * size
+        rows = (firsts[:, None] + np.arange(size)).ravel()
+        return rows[rows < self.n]
 
     def _place(self, missing: Index) -> None:
         slots = self._free_slots(len(missing))
@@ -131,10 +147,9 @@ class KernelRows:
             )
         gone = self._row_in[slots]
         self._slot_of[gone[gone >= 0]] = -1
-        self._maker.make(missing, self._store, slots)
+        self._maker.make(missing, self._store, slots, self._together)
         self._row_in[slots], self._slot_of[missing] = missing, slots
         self._used[slots] = self._clock
-        self._pins[slots] = 1
 
     def _free_slots(self, count: int) -> Index:
         """Slots that were never used, and then those that nobody holds, the oldest first."""
@@ -187,7 +202,8 @@ class KernelRows:
 
     def room_for(self, n_bytes: int) -> bool:
         """Whether so much memory on top of the rows is little, or within a tenth of the limit."""
-        filled = self._n_filled * self._store.itemsize * self.n
+        used = self._n_filled if self._sharers == 1 else self.capacity
+        filled = used * self._store.itemsize * self.n
         return n_bytes <= max(1.1 * self._max_bytes - filled, _LITTLE_BYTES)
 
     def exact_scores(self, beta: Array, rows: Index | slice = slice(None)) -> Array:
