@@ -161,7 +161,7 @@ def true_gap(problem: Any, dual: np.ndarray, intercept: float) -> float:
     certificate = certify(problem, dual, intercept, dual, tol=0.0, scores=scores)
     best = optimal_bias(problem.loss, scores, problem.y, problem.C)
     primal = min(certificate.primal, problem.objective(dual, best, scores=scores))
-    return relative_gap(primal, certificate.dual, certificate.zero_primal)
+    return relative_gap(primal, certificate.dual)
 
 
 def aimed(

@@ -111,7 +111,7 @@ def inner_gap(X: np.ndarray, y: np.ndarray, C: float, scale: np.ndarray, coef: n
 
     problem = Problem(y=y, C=C, loss=get_loss("hinge"), X=X, intercept=None, feature_scale=scale)
     bound = problem.dual_objective(solve_linear(problem, tol=1e-9).dual)
-    return relative_gap(problem.objective(coef), bound, problem.zero_primal())
+    return relative_gap(problem.objective(coef), bound)
 
 
 def table_ours(folder: str, data: str, repeats: int) -> dict[str, Any]:

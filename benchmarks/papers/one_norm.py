@@ -114,4 +114,4 @@ class _Model:
         if free_bias:
             intercept = optimal_bias(problem.loss, problem.scores(coef), problem.y, C)
         value = problem.objective(coef, intercept)
-        return OneNorm(coef, intercept, value, relative_gap(value, dual, problem.zero_primal()))
+        return OneNorm(coef, intercept, value, relative_gap(value, dual))

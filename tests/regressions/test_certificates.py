@@ -22,6 +22,7 @@ from anynorm import (
 from anynorm.kernels.definite import has_factor, is_semidefinite, seems_semidefinite
 from anynorm.kernels.gram import Gram
 from anynorm.losses import LOSSES
+from anynorm.norms import K12, Lp, TopK, TopK2
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -282,6 +283,46 @@ def test_powers_of_two_change_no_digit_of_a_kernel(kernel, power):
         scaled = Model(kernel=kernel, gamma=0.25 * scale**-2).fit(X * scale, y)
         scores = scaled.decision_function(X * scale)
         np.testing.assert_array_equal(scores, unit.decision_function(X))
+
+
+# Columns far from zero
+
+
+SHIFTED = [
+    *(LinearSVC(loss=loss) for loss in LOSSES),
+    *(SparseSVC(loss=loss) for loss in LOSSES),
+    *(SVC(kernel="linear", slack=slack) for slack in ("l1", "l2", "linf", "squared_l2")),
+    *(SVC(kernel="linear", slack=slack) for slack in (Lp(1.5), K12(5), TopK2(5), TopK(5))),
+    SVC(gamma=0.2),
+    BudgetSVC(kernel="linear", budget=10),
+    LeastNormSVC(kernel="linear"),
+    LeastSquaresSVC(kernel="linear"),
+    LeastSquaresSVC(gamma=0.2),
+]
+
+
+@pytest.mark.parametrize("shift", [1e4, 1e6, 1e8])
+@pytest.mark.parametrize("model", SHIFTED, ids=str)
+def test_a_shift_changes_the_bias_alone(model, shift):
+    """X + 1e8 left SVC's duals without a digit, after up to 90 s for some norms."""
+    X, y = two_classes(n=60, p=4, seed=0)
+    X = np.round(X * 64) / 64  # so that the shifted numbers are the same ones
+    near, far = clone(model).fit(X, y), clone(model).fit(X + shift, y)
+    assert far.certificate_.gap <= 1e-4
+    assert far.certificate_.primal == pytest.approx(near.certificate_.primal, rel=2e-4)
+    assert far.certificate_.dual <= near.certificate_.primal * (1 + 1e-7)
+    assert near.certificate_.dual <= far.certificate_.primal * (1 + 1e-7)
+    scores = far.decision_function(X + shift)
+    np.testing.assert_allclose(scores, near.decision_function(X), atol=0.05)
+
+
+def test_the_path_of_shifted_data():
+    X, y = two_classes(n=60, p=4, seed=0)
+    X = np.round(X * 64) / 64
+    near, far = sparse_svm_path(X, y), sparse_svm_path(X + 1e6, y)
+    assert far.gaps.max() <= 1e-9
+    for C in (0.1, 1.0, 10.0):
+        np.testing.assert_allclose(far.coef_at(C=C)[0], near.coef_at(C=C)[0], atol=1e-7)
 
 
 # Paths that stop before their end

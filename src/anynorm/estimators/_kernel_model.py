@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix, design_of
+from anynorm.design.far_columns import far_means
 from anynorm.design.limits import MEGABYTE
 from anynorm.design.threads import without_blas_threads
 from anynorm.estimators._fitting import (
@@ -21,6 +23,7 @@ from anynorm.estimators._fitting import (
     store,
     warm_starts,
 )
+from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import classes_printer
 from anynorm.estimators.checks.labels import Labelled, usable_weights, validate
 from anynorm.estimators.checks.matrices import known_matrix
@@ -88,6 +91,8 @@ class KernelClassifier(FittedClassifier):
         """
         check_is_fitted(self)
         X = known_matrix(X, self)
+        if self._is_linear():
+            return linear_scores(X, self.coef_, self.intercept_)
         sums = self._sums
         if isinstance(sums, DenseSums) and sums.dtype == np.float32 and X.dtype == np.float64:
             sums = sums.widened(self.support_vectors_)
@@ -104,12 +109,14 @@ class KernelClassifier(FittedClassifier):
     def coef_(self) -> np.ndarray:
         """The weights of the features, of shape (1, p) or (K, p), where the kernel is linear."""
         check_is_fitted(self)
-        kernel = kernel_of(self.kernel, gamma="scale", degree=1, coef0=0.0)
-        if not kernel.is_inner_product:
+        if not self._is_linear():
             raise AttributeError(
                 f"coef_ is there for linear kernels only; this model has kernel={self.kernel!r}."
             )
         return design_of(self.support_vectors_).rmatvec(self.dual_coef_.T).T
+
+    def _is_linear(self) -> bool:
+        return kernel_of(self.kernel, gamma="scale", degree=1, coef0=0.0).is_inner_product
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -137,6 +144,9 @@ def validate_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple
         coef0=float(estimator.coef0),
     )
     rows = data.X.tocsr() if sp.issparse(data.X) else data.X
+    means = far_means(design_of(rows)) if kernel.is_inner_product else None
+    if means is not None:  # duals that sum to zero do not see the shift
+        rows = np.asarray(rows, dtype=np.float64) - means
     return data, make_gram(rows, kernel.resolved(data.X, weights))
 
 
@@ -202,6 +212,8 @@ def store_kernel(
     """
     support, counts = support_of(data, solutions)
     weights = np.array([data.signs(k)[support] * s.dual[support] for k, s in enumerate(solutions)])
+    if gram.kernel.is_inner_product and gram.X is not None:
+        gram, solutions = _as_given(gram, data.X, support, weights, solutions)
     sums = _sums_for(gram, data.X, support, weights.T)
     fitted = {
         "support_": support.astype(np.int32),
@@ -211,6 +223,27 @@ def store_kernel(
         "_sums": sums,
     }
     return store(estimator, data, solutions, fitted | dict(more))
+
+
+def _as_given(
+    gram: Gram,
+    X: Matrix,
+    support: np.ndarray,
+    weights: np.ndarray,
+    solutions: Sequence[Solution],
+) -> tuple[Gram, Sequence[Solution]]:
+    """The linear kernel of the rows that were given, and biases for it, if means were taken off.
+
+    The weights of the features are rounded, and a bias goes with them as they are.
+    """
+    means = far_means(design_of(X))
+    if means is None:
+        return gram, solutions
+    coefs = design_of(X[support]).rmatvec(weights.T).T
+    return make_gram(X, gram.kernel), [
+        replace(solution, intercept=solution.intercept - float(coef @ means))
+        for solution, coef in zip(solutions, coefs, strict=True)
+    ]
 
 
 def support_of(data: Labelled, solutions: Sequence[Solution]) -> tuple[np.ndarray, np.ndarray]:

@@ -56,8 +56,9 @@ def min_norm_point(
     Solution
         ``x`` are the coefficients and ``dual`` is the point w = A x (x for a kernel matrix).
         ``certificate`` has the primal value ||A x||^2, the dual value
-        ``max(0, min_i A_i'w / ||w||)^2`` and their relative gap.  Where 0 is in the hull, both
-        are 0 up to 1e-10 times tol of the largest squared length.
+        ``max(0, min_i A_i'w / ||w||)^2`` and their relative gap.  Where 0 is in the hull, the
+        dual value is 0, the primal value what rounding leaves of it, and the status
+        `Status.NEGLIGIBLE`.
 
     Warns
     -----

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,3 +49,9 @@ class PathRecord:
     gaps: np.ndarray
     stopped: str
     n_pivots: int
+
+    def shifted(self, means: np.ndarray) -> PathRecord:
+        """Return the record for columns that are larger by their means: other biases."""
+        knots = np.repeat(np.arange(len(self.s)), np.diff(self.indptr))
+        moved = np.bincount(knots, self.data * means[self.indices], len(self.s))
+        return replace(self, intercepts=self.intercepts - moved)

@@ -22,6 +22,7 @@ from anynorm.norms.dual_sets import Box, CurvedBox
 from anynorm.problem import Problem
 from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.centring import around_mean
 from anynorm.solvers.frame.hard_margin import improved
 from anynorm.solvers.frame.incumbent import Incumbent
 from anynorm.solvers.frame.methods import Method, methods_for
@@ -95,7 +96,10 @@ def solve_linear(
         search.run(METHODS, seed, start)
         return search.solution()
 
-    return improved(solve(problem, start), problem, tol=tol, budget=budget, solve=solve)
+    def near(part: Problem) -> Solution:
+        return improved(solve(part, start), part, tol=tol, budget=budget, solve=solve)
+
+    return around_mean(problem, near, tol=tol)
 
 
 def _solve_part(

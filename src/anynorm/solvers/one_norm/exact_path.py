@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
+from anynorm.design.far_columns import far_means
 from anynorm.design.limits import VERIFIED
 from anynorm.problem import Problem
 from anynorm.problem.path_record import PathRecord
@@ -105,6 +106,27 @@ def follow_path(
     >>> record.s.round(9), record.penalties.round(9), record.losses.round(9), record.stopped
     (array([0. , 0.5]), array([4., 0.]), array([2., 0.]), 'end')
     """
+    limits = (max_features, max_joints, s_max, penalty_min, deadline)
+    means = far_means(problem.design) if problem.free_bias else None
+    if means is None:
+        return _followed(problem, *limits, progress)
+    try:
+        near = replace(problem, X=problem.design.dense() - means)
+        return _followed(near, *limits, progress).shifted(means)
+    except RecordInterrupted as interrupted:
+        raise RecordInterrupted(interrupted.record.shifted(means)) from None
+
+
+def _followed(
+    problem: Problem,
+    max_features: int | None,
+    max_joints: int | None,
+    s_max: float | None,
+    penalty_min: float,
+    deadline: float | None,
+    progress: Callable[[Progress], None] | None,
+) -> PathRecord:
+    """The best of some attempts, each with the data moved further into general position."""
     best: PathRecord | None = None
     for attempt in range(len(STRENGTHS)):
         run = _Attempt(problem, attempt, max_joints, Budget(1 << 62, deadline))

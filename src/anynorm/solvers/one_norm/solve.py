@@ -16,6 +16,7 @@ from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
 from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.centring import around_mean
 from anynorm.solvers.frame.hard_margin import improved
 from anynorm.solvers.frame.methods import Method, methods_for
 from anynorm.solvers.one_norm.linear_programs import solve_linear_programme
@@ -91,4 +92,7 @@ def solve_one_norm(
         budget.book(found.n_iter)
         return found
 
-    return improved(solve(problem, start), problem, tol=tol, budget=budget, solve=solve)
+    def near(part: Problem) -> Solution:
+        return improved(solve(part, start), part, tol=tol, budget=budget, solve=solve)
+
+    return around_mean(problem, near, tol=tol)

@@ -1,0 +1,35 @@
+"""Columns far from zero: their means leave few digits to what is told apart by products."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anynorm.design.interface import Design
+
+_FAR = 1000.0  # times the spread: a mean that costs three digits; most tables have none such
+_PROBED_ROWS = 1000  # by which columns are judged
+_MOST_ENTRIES = 1 << 27  # of X: a gigabyte, which a centred copy takes
+
+
+def far_means(design: Design) -> NDArray[np.float64] | None:
+    """Return the means of far columns, 0 for others; None where there are none, or X is sparse.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.design import design_of
+    >>> from anynorm.design.far_columns import far_means
+    >>> far_means(design_of(np.array([[1.0, 1e6], [3.0, 1e6 + 2]])))
+    array([      0., 1000001.])
+    >>> far_means(design_of(np.eye(2))) is None
+    True
+    """
+    if design.sparse or design.n * design.p > _MOST_ENTRIES:
+        return None
+    few = design.dense_rows(np.unique(np.linspace(0, design.n - 1, _PROBED_ROWS).astype(np.intp)))
+    far = np.abs(few.mean(axis=0)) > _FAR * few.std(axis=0)
+    if not far.any():
+        return None
+    means = design.rmatvec(np.full(design.n, 1.0 / design.n))
+    return np.where(far, means, 0.0)

@@ -1,0 +1,45 @@
+"""Problems far from the origin, solved around the mean of their rows.
+
+Where the bias is free, a shift of the columns changes the bias alone.  Columns whose mean is far
+larger than their spread leave few digits to products and sums, and the mean taken off gives them
+back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from anynorm.design.far_columns import far_means
+from anynorm.problem import Problem
+from anynorm.problem.certificate import certify
+from anynorm.problem.solution import Solution, Status
+
+
+def around_mean(problem: Problem, solve: Callable[[Problem], Solution], *, tol: float) -> Solution:
+    """Solve a problem, around the mean of its rows where that is far away; certify it as it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.losses import get_loss
+    >>> from anynorm.problem import Problem
+    >>> from anynorm.solvers.linear import solve_linear
+    >>> X, y = np.array([[1e8 + 1], [1e8 - 1], [1e8]]), np.array([1.0, -1.0, -1.0])
+    >>> solution = solve_linear(Problem(y=y, C=10.0, loss=get_loss("hinge"), X=X))
+    >>> solution.coef.round(6), round(solution.certificate.primal, 6)
+    (array([2.]), 2.0)
+    """
+    means = far_means(problem.design) if problem.free_bias else None
+    if means is None:
+        return solve(problem)
+    found = solve(replace(problem, X=problem.design.dense() - means))
+    assert found.coef is not None
+    scores = problem.scores(found.coef)
+    bias = problem.best_bias(scores)
+    reached = found.status in (Status.OPTIMAL, Status.NEGLIGIBLE)
+    stopped = Status.MAX_ITER if reached else found.status
+    certificate = certify(
+        problem, found.coef, bias, found.dual, tol=tol, stopped=stopped, scores=scores
+    )
+    return replace(found, intercept=bias, certificate=certificate)
