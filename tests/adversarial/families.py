@@ -320,7 +320,7 @@ def simplex(rng) -> Draw:
     ends = np.vstack(
         [radius * np.eye(len(K) - 1), -np.ones(len(K) - 1)]
     )  # of the problem as a hull
-    definite = len(K) < 2 or is_definite(ends.T @ K @ ends)
+    definite = definite or is_definite(ends.T @ K @ ends)
     return words, partial(_combine, K, radius, whole, limits, definite)
 
 

@@ -15,6 +15,7 @@ UNSEEN = 1e-14  # of the value at zero, next to which float64 sees nothing small
 
 ENDED = dict.fromkeys(Status, "stopped") | {
     Status.OPTIMAL: "certified",
+    Status.NEGLIGIBLE: "negligible",
     Status.UNCERTIFIED: "uncertified",
 }
 
