@@ -8,7 +8,7 @@ FIRST = re.compile(r"(?P<name>[\w.-]+)>=(?P<version>[\d.]+)")
 
 
 def lower_bounds(pyproject: str) -> list[str]:
-    """Return ``name==version`` for every requirement that has a lower bound, all extras included."""
+    """Return ``name==version`` for every requirement with a lower bound, of all extras too."""
     project = tomllib.loads(pyproject)["project"]
     required = [project["dependencies"], *project["optional-dependencies"].values()]
     found = (FIRST.match(requirement) for extra in required for requirement in extra)
