@@ -2,6 +2,8 @@
 #
 #   make demo          anynorm fit on data that come with scikit-learn; leaves demo/report.html to open
 #   make test          the test suite
+#   make test-oldest   the test suite with the oldest versions of everything that pyproject.toml allows
+#   make test-adversarial  certificates of random problems against other solvers (five minutes; ARGS="--seed 1")
 #   make test-browser  the reports in a real browser (Chromium, which it installs where it is missing)
 #   make lint          ruff and mypy
 #   make docs          the documentation, into docs/_build/html
@@ -23,7 +25,7 @@ PAPERS := papers-walk papers-path papers-kernel papers-bridge
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-browser lint docs clean $(BENCHMARKS) $(PAPERS)
+.PHONY: help demo test test-oldest test-adversarial test-browser lint docs clean $(BENCHMARKS) $(PAPERS)
 
 BIN := .venv/bin
 ROOT := $(CURDIR)
@@ -55,6 +57,15 @@ test:
 	@find .cache -maxdepth 1 -name 'numba-*' ! -name 'numba-$(SOURCES)' -mtime +2 -exec rm -rf {} + 2>/dev/null || true
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 $(ARGS)
 
+test-oldest: export NUMBA_CACHE_DIR := $(ROOT)/.cache/numba-oldest-$(SOURCES)
+test-oldest:
+	@sh tools/environment.sh test oldest
+	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 $(ARGS)
+
+test-adversarial:
+	@sh tools/environment.sh test
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.adversarial $(ARGS)
+
 test-browser:
 	@sh tools/environment.sh test,browser
 	@sh tools/browser.sh
@@ -80,5 +91,5 @@ $(PAPERS): papers-%:
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers.$* $(ARGS)
 
 clean:
-	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/api/generated docs/auto_examples demo
+	rm -rf .venv .venv-oldest .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/api/generated docs/auto_examples demo
 	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Make .venv and install anynorm with the extras named by $1 (e.g. "test" or "plot,docs").
+# With "oldest" as $2 make .venv-oldest instead, with the oldest versions that pyproject.toml allows.
 #
 # Does nothing when that was done before for the same pyproject.toml, interpreter and folder.
 # A virtual environment that was half made, lost its interpreter or was interrupted while packages
@@ -10,7 +11,14 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 extras=$1
+candidates="python3 python3.14 python3.13 python3.12 python3.11 python"
 venv=.venv
+bounds=
+if [ "${2:-}" = oldest ]; then
+    candidates=python$(sed -n 's/^requires-python = ">=\(.*\)"$/\1/p' pyproject.toml)
+    venv=.venv-oldest
+    bounds=$venv/lower-bounds.txt
+fi
 marker=$venv/.installing
 
 fail() {
@@ -45,7 +53,7 @@ find_python() {
         return
     fi
     seen=
-    for candidate in python3 python3.14 python3.13 python3.12 python3.11 python; do
+    for candidate in $candidates; do
         found=$(version_of "$candidate")
         [ -n "$found" ] || continue
         if is_recent "$candidate"; then
@@ -59,6 +67,8 @@ find_python() {
             "Remedy: $install_hint" \
             "or name one that is elsewhere:  make PYTHON=/path/to/python3.11 ..."
     fi
+    [ -z "$bounds" ] || fail "no $candidates was found, the oldest that is allowed." \
+        "Name one that is elsewhere:  make PYTHON=/path/to/$candidates ..."
     fail "no Python was found: neither python3 nor python3.14 ... python3.11 runs here." \
         "Remedy: $install_hint" \
         "or name one that is elsewhere:  make PYTHON=/path/to/python3.11 ..."
@@ -89,6 +99,10 @@ key="$(cksum < pyproject.toml) $(version_of "$venv/bin/python") $(pwd)"
 
 echo "Installing anynorm[$extras] into $venv (the first time takes a minute or two)"
 : > "$marker"
+if [ -n "$bounds" ]; then
+    "$venv/bin/python" tools/lower_bounds.py > "$bounds" || exit 1
+    export PIP_CONSTRAINT="$bounds"
+fi
 "$venv/bin/python" -m pip install -qq --disable-pip-version-check --editable ".[$extras]"
 status=$?
 rm -f "$marker"

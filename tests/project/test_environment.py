@@ -10,7 +10,7 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
-NEEDED = ("sh", "dirname", "cksum", "sed", "cut", "tr", "rm", "mkdir", "cat", "env")
+NEEDED = ("sh", "dirname", "cksum", "sed", "cut", "tr", "rm", "mkdir", "cat", "cp", "env")
 
 pytestmark = pytest.mark.skipif(
     os.name != "posix" or any(shutil.which(tool) is None for tool in NEEDED),
@@ -35,7 +35,8 @@ esac
 def checkout(tmp_path):
     """The script and the metadata, and an empty folder for the programs on the path."""
     (tmp_path / "tools").mkdir()
-    shutil.copy(ROOT / "tools" / "environment.sh", tmp_path / "tools")
+    for tool in ("environment.sh", "lower_bounds.py"):
+        shutil.copy(ROOT / "tools" / tool, tmp_path / "tools")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (tmp_path / "bin").mkdir()
     for tool in NEEDED:
@@ -50,9 +51,9 @@ def executable(path, content):
     return str(path)
 
 
-def set_up(checkout, **variables):
+def set_up(checkout, *more, **variables):
     return subprocess.run(
-        ["sh", "tools/environment.sh", "plot"],
+        ["sh", "tools/environment.sh", "plot", *more],
         cwd=checkout,
         env={"PATH": str(checkout / "bin"), **variables},
         capture_output=True,
@@ -120,6 +121,25 @@ def test_a_finished_installation_is_not_repeated_and_an_interrupted_one_is_made_
     assert "Installing anynorm[plot]" in set_up(checkout).stdout
     (checkout / ".venv" / ".installing").touch()
     assert "no Python was found" in set_up(checkout).stderr
+
+
+def test_the_oldest_versions_are_those_of_the_metadata(checkout):
+    """`make test-oldest`: an environment of its own, with every lower bound as a constraint."""
+    executable(checkout / "bin" / "python3", FAILING_PIP)
+    assert "no python3.11 was found, the oldest" in set_up(checkout, "oldest").stderr
+    pip = """#!/bin/sh
+    case "$*" in
+        *pip\\ install*) cp "$PIP_CONSTRAINT" constraints ;;
+        *lower_bounds*) exec %s "$@" ;;
+        *print*) echo 3.11 ;;
+    esac
+    """
+    executable(checkout / ".venv-oldest" / "bin" / "python", pip % sys.executable)
+    assert "into .venv-oldest" in set_up(checkout, "oldest").stdout
+    metadata = (checkout / "pyproject.toml").read_text()
+    lines = (checkout / "constraints").read_text().splitlines()
+    assert {"numpy", "scipy", "scikit-learn", "numba", "pytest"} < {x.split("==")[0] for x in lines}
+    assert all(f'"{line.replace("==", ">=")}' in metadata for line in lines)
 
 
 def test_modules_that_the_tools_run_exist():

@@ -13,8 +13,9 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from anynorm import LinearSVC, SparseSVC
-from anynorm.losses import LOSSES
+from anynorm import LinearSVC, ReweightedSVC, SparseSVC, sparse_svm_path
+from anynorm.losses import LOSSES, get_loss
+from anynorm.losses.bias import optimal_bias
 from anynorm.problem.solution import Status
 from tests.references import least_one_norm, least_two_norm
 from tests.regressions.data import KINDS, overlapping
@@ -518,3 +519,29 @@ def test_separable_data_with_a_huge_C(kind, Model, loss):
     if loss == "hinge":
         value = least_value(Model, X, y, C=1e3)  # the margin is as hard at 1e3
         assert model.certificate_.primal == pytest.approx(value, rel=1e-5)
+
+
+# Numbers that float64 cannot tell apart
+
+
+def test_a_pivot_of_zero_ends_the_path():
+    """Columns of 1e5 that differ by 1e-3 came to a pivot of zero: a bare ZeroDivisionError."""
+    rng = np.random.default_rng(8)
+    X = 1e-3 * ((rng.random((36, 9)) < 0.3) + 1e8)
+    X[:, 1] = X[:, 0]
+    y = rng.integers(2, size=36)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        path = sparse_svm_path(X, y, fit_intercept=False)
+    assert path.certificate_at(path.s[-1]).status is not Status.UNCERTIFIED
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic", "squared", "absolute"])
+def test_scores_that_are_no_numbers_have_no_best_bias(loss):
+    """Entries of 1e20 with C = 1e8 gave NaN scores in the walk, and a bare IndexError."""
+    assert np.isnan(optimal_bias(get_loss(loss), np.full(2, np.nan), np.array([1.0, -1.0]), C=1.0))
+    X = 1e12 * (np.random.default_rng(0).integers(-2, 3, (4, 27)) + 1e8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = ReweightedSVC(1e8, loss=loss, n_rounds=2).fit(X, np.arange(4) % 2)
+    assert np.isfinite(model.coef_).all()

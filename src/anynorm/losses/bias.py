@@ -24,6 +24,7 @@ def optimal_bias_interval(
     An end is infinite where only one class has weight and the constraints are inequalities.
     The logistic loss then has no minimum at all: the interval is the one point that gives
     every example a margin of at least 64, at which the loss is below 1e-27 per example.
+    Where scores are no numbers, neither are the ends.
 
     Examples
     --------
@@ -34,7 +35,10 @@ def optimal_bias_interval(
     >>> optimal_bias_interval(get_loss("hinge"), scores, y, C=1.0)
     (-2.0, 2.0)
     """
-    return loss.bias_interval(np.asarray(scores, dtype=np.float64), y, weights)
+    scores = np.asarray(scores, dtype=np.float64)
+    if not np.isfinite(scores).all():
+        return math.nan, math.nan
+    return loss.bias_interval(scores, y, weights)
 
 
 def optimal_bias(

@@ -32,7 +32,7 @@ THREE = np.digitize(X[:, 1] + 0.2 * RNG.normal(size=36), [0.7, 1.4])
 TARGET = X @ np.arange(6.0)
 SPARSE = sp.csr_array(np.where(np.abs(X) > 1.0, X, 0.0))
 NARROW = X.astype(np.float32)
-FRAME = pd.DataFrame(X[:, :3], columns=["age", "size", "dose"])
+FRAME = pd.DataFrame(X[:, :3].copy(), columns=["age", "size", "dose"])
 FRAME["site"] = np.array(["north", "south", "west"])[np.arange(36) % 3]
 FRAME.loc[4, "age"] = np.nan
 FRAME.loc[5, "site"] = None

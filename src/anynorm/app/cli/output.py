@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -67,7 +67,7 @@ def progress_bar(*, hidden: bool, hint: str = "") -> Iterator[Show]:
 
     `hint` is printed where the work turns out to be long.
     """
-    console, began, told = err(), time.monotonic(), not hint
+    console, began, told = err(), time.monotonic(), hidden or not hint
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -76,7 +76,8 @@ def progress_bar(*, hidden: bool, hint: str = "") -> Iterator[Show]:
         TimeElapsedColumn(),
     )
     disabled = hidden or not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=disabled) as progress:
+    progress = Progress(*columns, console=console, transient=True, disable=disabled)
+    with nullcontext() if disabled else progress:  # Rich 14 ends even a disabled one with a line
         task = progress.add_task("reading", total=1.0, gap="")
 
         def show(share: float, what: str, gap: float | None) -> None:

@@ -203,9 +203,11 @@ class Engine:
         while True:
             before = (self.state.clock[0], self.knots.lengths[0], self.state.clock[3])
             pivots = int(min(max(1, self.budget.left), _PIVOTS))
-            code = advance(
-                self.X, self.data, self.basis, self.state, self.knots, self.limits, pivots, work
-            )
+            parts = (self.X, self.data, self.basis, self.state, self.knots, self.limits)
+            try:
+                code = advance(*parts, pivots, work)
+            except ZeroDivisionError:  # a pivot of zero: rows or columns that rounding made equal
+                return STUCK
             self.budget.book(int(self.state.clock[3] - before[2]))
             if code == GROW:
                 self.basis = _larger_basis(self.basis)
