@@ -36,6 +36,16 @@ def deadline(time_limit: float | None) -> float | None:
     return None if time_limit is None else time.monotonic() + float(time_limit)
 
 
+def earlier(end: float | None, share: float) -> float | None:
+    """The moment at which this share of the time up to the deadline `end` is left."""
+    return None if end is None else end - share * max(0.0, end - time.monotonic())
+
+
+def is_over(end: float | None) -> bool:
+    """Whether the deadline `end` has passed."""
+    return end is not None and time.monotonic() >= end
+
+
 def labels_of(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The label with the highest score; for two classes, the sign decides."""
     best = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)

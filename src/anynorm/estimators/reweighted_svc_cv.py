@@ -18,7 +18,16 @@ from anynorm.estimators._cross_validation import (
     standard_error,
 )
 from anynorm.estimators._docs import documented_like
-from anynorm.estimators._fitting import Report, binary_problem, labels_of, limits, of_any, run_all
+from anynorm.estimators._fitting import (
+    Report,
+    binary_problem,
+    earlier,
+    is_over,
+    labels_of,
+    limits,
+    of_any,
+    run_all,
+)
 from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import say
 from anynorm.estimators.checks.labels import Labelled, labelled
@@ -233,15 +242,43 @@ class WalkSearch:
         self.seconds = np.empty((shape[0], shape[2]))
         chains = np.split(np.arange(shape[0]), [] if shared else np.arange(1, shape[0]))
 
+        # The model of all rows gets as much time as a fold.
+        end = earlier(self.end, 1.0 / (shape[2] + 1))
+
         def solve(task: int, progress: Report | None) -> None:
             fold, chain = divmod(task, len(chains))
-            self._walk(fold, chains[chain], progress)
+            if is_over(end):
+                self._stay(fold, chains[chain])
+            else:
+                self._walk(fold, chains[chain], end, progress)
 
         run_all(
             shape[2] * len(chains), solve, n_jobs=self.estimator.n_jobs, report=of_any(self.report)
         )
 
-    def _walk(self, fold: int, places: np.ndarray, progress: Report | None) -> None:
+    def _stay(self, fold: int, places: np.ndarray) -> None:
+        """Enter, for walks that there is no time for, the model without features."""
+        train, test = self.folds.splits[fold]
+        counts = np.bincount(self.data.codes[train], self._weights(train))
+        most, classes = int(counts.argmax()), self.data.classes
+        self.gaps[places, :, fold], self.features[places, :, fold] = 1.0, 0.0
+        self.seconds[places, fold] = 0.0
+        if self.on_walk is not None:
+            for _ in places:
+                self.on_walk(1.0)
+        if self.scorer is None:
+            right = np.average(self.y[test] == classes[most], weights=self._weights(test))
+            self.scores[places, :, fold] = right
+            return
+        X, signs = self.folds.test(fold), -np.ones(len(classes))
+        signs[most] = 1.0
+        signs = signs[1:] if len(classes) == 2 else signs
+        nothing = np.zeros((len(signs), X.shape[1]))
+        self.scores[places, :, fold] = self._score(nothing, signs, classes, X, test)
+
+    def _walk(
+        self, fold: int, places: np.ndarray, end: float | None, progress: Report | None
+    ) -> None:
         """The walks of one fold for the Cs in these places."""
         from anynorm.solvers.linear import walk_over_C
 
@@ -255,7 +292,7 @@ class WalkSearch:
             self.grid[places].tolist(),
             n_rounds=int(model.n_rounds),
             prune=bool(model.prune),
-            **limits(model, self.end),
+            **limits(model, end),
             seed=seed(model.random_state),
             progress=progress,
         )
