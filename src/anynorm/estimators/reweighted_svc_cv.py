@@ -55,7 +55,9 @@ class ReweightedSVCCV(SearchedClassifier, ReweightedSVC):
     max_rounds : int, default=10
         The most rounds to try; 1, 2, ... are all in the table.
     cv : int, splitter, iterable or None, default=5
-        The folds, as in scikit-learn; an integer means stratified folds.
+        The folds, as in scikit-learn.  An integer, or None for 5, means stratified folds of
+        shuffled rows, the same in every fit; where `fit` gets ``groups``, folds that keep the
+        groups together.
     scoring : str, callable or None, default=None
         What to maximise: a scorer's name or a callable ``(estimator, X, y)``; None is accuracy.
         Where `sample_weight` is given, it counts in the score too.
@@ -73,7 +75,8 @@ class ReweightedSVCCV(SearchedClassifier, ReweightedSVC):
         The number of threads that share the folds and values of C, then the classes.  The result
         does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seeds the order in which a solver visits the rows; the folds are the splitter's business.
+        Seeds the order in which a solver visits the rows, not the folds: those of an integer `cv`
+        are fixed, others are the splitter's business.
     verbose : int, default=0
         1 prints a line for each fold and value of C.
 

@@ -58,6 +58,11 @@ class Budget:
         """Whether so many multiplications inside BLAS are done before the deadline."""
         return time.monotonic() + products / _PRODUCTS_PER_SECOND < self.deadline
 
+    def leaves(self, products: float) -> bool:
+        """As `affords`, for what a solve has to do at its end: where it is False, that is now."""
+        self._no_time_left = not self.affords(products)
+        return not self._no_time_left
+
     def watched(self) -> AbstractContextManager[None]:
         """Have work inside that looks up between its parts end in `OutOfTime` at the deadline."""
         return watched(self._end_in_time)
