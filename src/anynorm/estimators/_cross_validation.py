@@ -125,7 +125,7 @@ def splits_of(cv: Any, y: np.ndarray, groups: Any) -> list[Split]:
     >>> from anynorm.estimators._cross_validation import splits_of
     >>> y, groups = np.tile([0, 1], 6), np.arange(12) // 2
     >>> [np.unique(groups[test]).tolist() for _, test in splits_of(3, y, groups)]
-    [[1, 4], [2, 5], [0, 3]]
+    [[3, 5], [0, 2], [1, 4]]
     """
     if groups is not None:
         groups = column_or_1d(groups)
