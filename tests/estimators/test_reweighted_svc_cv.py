@@ -28,7 +28,8 @@ CS = [0.01, 0.1, 1.0]
 def test_the_table_is_that_of_a_grid_search(scoring):
     ours = ReweightedSVCCV(CS, max_rounds=4, cv=3, scoring=scoring).fit(X, Y)
     grid = {"C": CS, "n_rounds": [1, 2, 3, 4]}
-    search = GridSearchCV(ReweightedSVC(), grid, cv=3, scoring=scoring).fit(X, Y)
+    shuffled = StratifiedKFold(3, shuffle=True, random_state=0)
+    search = GridSearchCV(ReweightedSVC(), grid, cv=shuffled, scoring=scoring).fit(X, Y)
     assert ours.cv_results_["params"] == search.cv_results_["params"]
     for key in ("mean_test_score", "std_test_score", "split0_test_score"):
         np.testing.assert_allclose(ours.cv_results_[key], search.cv_results_[key], atol=1e-12)
@@ -107,7 +108,8 @@ def test_several_classes_with_names():
     features, codes = noisy_classes(n=60, p=6, n_classes=3)
     names = np.array(["ash", "birch", "cedar"])[codes]
     model = ReweightedSVCCV([0.1, 1.0], max_rounds=2, cv=3).fit(features, names)
-    search = GridSearchCV(ReweightedSVC(), {"C": [0.1, 1.0], "n_rounds": [1, 2]}, cv=3)
+    shuffled = StratifiedKFold(3, shuffle=True, random_state=0)
+    search = GridSearchCV(ReweightedSVC(), {"C": [0.1, 1.0], "n_rounds": [1, 2]}, cv=shuffled)
     search.fit(features, names)
     np.testing.assert_allclose(
         model.cv_results_["mean_test_score"], search.cv_results_["mean_test_score"]

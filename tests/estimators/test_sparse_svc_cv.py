@@ -15,6 +15,7 @@ from sklearn.model_selection import (
     KFold,
     RepeatedStratifiedKFold,
     ShuffleSplit,
+    StratifiedGroupKFold,
     StratifiedKFold,
     cross_validate,
 )
@@ -22,6 +23,7 @@ from sklearn.pipeline import make_pipeline
 
 from anynorm import LinearSVC, SparseSVCCV, sparse_svm_path
 from anynorm.datasets import make_relevant
+from anynorm.estimators._cross_validation import splits_of
 from anynorm.estimators._path_search import ScoreCurve
 from tests.estimators.plain import noisy_classes
 
@@ -316,6 +318,38 @@ def test_splitters_groups_and_given_splits():
     assert model.s_ == same.s_
     with pytest.raises(ValueError, match="groups"):
         SparseSVCCV(cv=GroupKFold(5)).fit(X, Y)
+
+
+def test_a_number_of_folds_means_shuffled_ones_and_keeps_groups_together():
+    groups = np.arange(60) // 6
+    for kind, given in ((StratifiedKFold, None), (StratifiedGroupKFold, groups)):
+        splitter = kind(4, shuffle=True, random_state=0)
+        expected = SparseSVCCV(cv=list(splitter.split(X, Y, given))).fit(X, Y)
+        for found in (SparseSVCCV(cv=4), SparseSVCCV(cv=splitter)):
+            found.fit(X, Y, groups=given)
+            np.testing.assert_array_equal(
+                found.oof_decision_function_, expected.oof_decision_function_
+            )
+
+
+@pytest.mark.parametrize("cv", [2, 5, None])
+@pytest.mark.parametrize("sizes", [[6] * 10, [1, 2, 3, 4, 5, 6, 7, 8, 9, 15], [20, 20, 5, 5, 10]])
+def test_no_group_is_on_both_sides_of_a_fold(cv, sizes):
+    groups = np.random.default_rng(0).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    splits = splits_of(cv, Y, groups)
+    assert len(splits) == (5 if cv is None else cv)
+    for train, test in splits:
+        assert not set(groups[train]) & set(groups[test])
+        assert len(train) + len(test) == 60
+    held_out = np.sort(np.concatenate([test for _, test in splits]))
+    np.testing.assert_array_equal(held_out, np.arange(60))
+
+
+def test_fewer_groups_than_folds_are_an_error():
+    with pytest.raises(ValueError, match=r"^cv=5 needs at least 5 groups, .* groups has 3"):
+        SparseSVCCV(cv=5).fit(X, Y, groups=np.arange(60) % 3)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        SparseSVCCV(cv=5).fit(X, Y, groups=np.arange(59))
 
 
 def test_groups_and_weights_are_routed():

@@ -89,7 +89,8 @@ def run(name):
 def test_the_exact_path_finds_what_matters():
     found = run("exact_path.py")
     assert found["path"].gaps.max() < 1e-9
-    assert set(found["used"]) <= set(range(5))
+    assert set(range(4)) <= set(found["used"])  # four of the five that matter
+    assert len(found["used"]) <= 6  # of 500
     assert found["error"] < 0.25
 
 

@@ -2,15 +2,64 @@
 
 `ANYNORM_DISABLE_CACHE=1` turns the cache off (locked installs).  Where Numba finds no folder
 it may write to, the loops are compiled anew in each process instead of failing.
+
+Ctrl-C while Numba is imported or compiles would leave its tables half-made, and break it for the
+rest of the process: the signal waits until Numba has finished, and is then delivered.
 """
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from numba import njit
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back inside, and deliver it at the end; in the main thread, where it arrives.
+
+    Examples
+    --------
+    >>> import signal
+    >>> from anynorm.design.compiled import uninterrupted
+    >>> try:
+    ...     with uninterrupted():
+    ...         signal.raise_signal(signal.SIGINT)
+    ...         print("finished")
+    ... except KeyboardInterrupt:
+    ...     print("interrupted")
+    finished
+    interrupted
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    here = threading.current_thread() is threading.main_thread()
+    if handler is None or not here:  # not set by Python, or never called in this thread
+        yield
+        return
+    arrived: list[int] = []
+    try:
+        signal.signal(signal.SIGINT, lambda number, _: arrived.append(number))
+    except ValueError:  # the main thread of a subinterpreter
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if arrived:
+            signal.raise_signal(signal.SIGINT)
+
+
+with uninterrupted():
+    from llvmlite import ir
+    from numba import njit, types
+    from numba.extending import intrinsic, overload
+
+__all__ = ["inner_loop", "intrinsic", "ir", "loop", "ordered_loop", "overload", "types"]
 
 # Sums may be reordered (several accumulators, fused multiply-add); NaN and inf keep their meaning.
 _REORDER = {"reassoc", "contract", "nsz"}
@@ -34,9 +83,17 @@ def ordered_loop(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     options = {"nogil": True, "fastmath": _REORDER, **options}
-    if os.environ.get("ANYNORM_DISABLE_CACHE", "") not in ("", "0"):
-        return njit(**options)(function)
+    wanted = os.environ.get("ANYNORM_DISABLE_CACHE", "") in ("", "0")
     try:
-        return njit(cache=True, **options)(function)
+        dispatcher = njit(cache=wanted, **options)(function)
     except RuntimeError:  # "no locator available": neither the package nor the home can be written
-        return njit(**options)(function)
+        dispatcher = njit(**options)(function)
+    compile = dispatcher.compile
+
+    @functools.wraps(compile)
+    def compile_to_the_end(*signature: Any) -> Any:
+        with uninterrupted():
+            return compile(*signature)
+
+    dispatcher.compile = compile_to_the_end  # which Numba calls for types that are new to it
+    return dispatcher

@@ -12,6 +12,7 @@ import numpy as np
 
 from anynorm.design.interface import Array, Design, Places, Tile
 from anynorm.design.limits import BLOCK_ENTRIES, PRODUCTS_PER_CALL
+from anynorm.design.watch import look
 
 # Copying one of so many rows, or columns, is faster than a product with all of them.
 _FEW_ROWS = 16
@@ -139,6 +140,7 @@ class DenseDesign(Design):
         out = np.empty((left.size, right.size))
         for k in range(0, left.size, step):
             out[k : k + step] = self._some_columns(left[k : k + step]).T @ other
+            look()
         return out
 
     def _some_columns(self, columns: Places) -> Array:
@@ -166,6 +168,7 @@ def _square(block: Array, step: int) -> Array:
         part = slice(k, k + step)
         out[part, : k + step] = block[:, part].T @ block[:, : k + step]
         out[:k, part] = out[part, :k].T
+        look()
     return out
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.linalg.blas
 
 from anynorm.design.limits import BLOCK_ENTRIES, PRODUCTS_PER_CALL
+from anynorm.design.watch import look
 
 if TYPE_CHECKING:
     from anynorm.design.column_block import ColumnBlock
@@ -220,6 +221,7 @@ class Design(ABC):
         out = np.zeros((self.p, self.p), order="F")
         # Blocks of p/2 rows keep the sum in the processor's hands without much memory.
         step = max(64, self.p // 2, BLOCK_ENTRIES // max(1, self.p))
+        step = max(16, min(step, 2 * PRODUCTS_PER_CALL // max(1, self.p**2)))
         root = np.sqrt(weights)
         for start in range(0, rows.size if self.p else 0, step):
             block = self.dense_rows(rows[start : start + step])
@@ -227,6 +229,7 @@ class Design(ABC):
                 block = block - center
             block = block * root[start : start + step, None]
             out = scipy.linalg.blas.dsyrk(1.0, block.T, beta=1.0, c=out, lower=1, overwrite_c=1)
+            look()
         out += np.tril(out, -1).T
         return out
 
@@ -238,6 +241,7 @@ class Design(ABC):
             part = slice(start, min(start + step, self.p))
             left = self._dense_tile(rows, part)
             out += left @ (left if others is None else self._dense_tile(others, part)).T
+            look()
         return out
 
     def columns_gram(
@@ -257,6 +261,7 @@ class Design(ABC):
             if weights is not None:
                 block = weights[:, None] * block
             out[:, start : start + step] = self.rmatvec(block)
+            look()
         return out
 
     def _pair_gram(self, left: Places, right: Places, weights: Array | None) -> Array:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import overload
+
+from anynorm.design.compiled import overload, types
 
 
 def add_rows(X: Any, rows: Any, coefs: Any, out: Any) -> None:

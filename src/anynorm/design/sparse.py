@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from anynorm.design.blocks import ranges
 from anynorm.design.interface import Array, Design, Matrix, Places, Tile
 from anynorm.design.limits import BLOCK_ENTRIES, PAIRS_PER_CALL
+from anynorm.design.watch import look
 
 if TYPE_CHECKING:
     from anynorm.design.column_block import ColumnBlock
@@ -242,13 +244,20 @@ class SparseDesign(Design):
         calls = 1 + int(pairs / PAIRS_PER_CALL)
         for part in np.array_split(np.arange(rows.size), calls):
             self._loops.add_weighted_gram(*self.row_arrays, rows[part], weights[part], out)
+            look()
         out += np.tril(out, -1).T
         return out if self.scale is None else out * self.scale[:, None] * self.scale
 
     def rows_gram(self, rows: Places, others: Places | None = None) -> Array:
         left = self._wide_rows(rows)
-        right = left if others is None else self._wide_rows(others)
-        return (left @ right.T).toarray()
+        right = (left if others is None else self._wide_rows(others)).T
+        out = np.empty((rows.size, right.shape[1]))
+        pairs = left.nnz * right.nnz / max(1, self.p)
+        step = max(1, int(rows.size * PAIRS_PER_CALL / max(pairs, 1.0)))
+        for part in ranges(rows.size, step):
+            out[part] = (left[part] @ right).toarray()
+            look()
+        return out
 
     def _wide_rows(self, rows: Places) -> Matrix:
         block = self._storage.at_hand("by_rows")[rows].astype(np.float64, copy=False)

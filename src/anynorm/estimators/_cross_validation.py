@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import time
 from typing import Any, ClassVar, Protocol, Self
 
@@ -9,14 +10,17 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.stats import rankdata
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import check_cv
-from sklearn.utils import column_or_1d
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.utils import check_consistent_length, column_or_1d
 
 from anynorm.design import Matrix
 from anynorm.estimators.checks.labels import Labelled, validate
 from anynorm.estimators.checks.parameters import check_parameters, one_of
 
 Split = tuple[np.ndarray, np.ndarray]
+
+FOLDS = 5  # where cv is None, as in scikit-learn
+_SEED = 0  # of the shuffled folds that a number means: a search gives the same result every time
 
 
 class Folds(Protocol):
@@ -71,7 +75,8 @@ class SearchedClassifier:
         sample_weight : array-like of shape (n,), float or None, default=None
             The weights of the rows, at least 0; None is 1 for all.
         groups : array-like of shape (n,) or None, default=None
-            Groups of rows that a splitter such as `GroupKFold` keeps together.
+            What each row belongs to, e.g. a patient: rows of one group are never on both sides of
+            a fold where `cv` is an integer or None, or a splitter such as `GroupKFold`.
 
         Returns
         -------
@@ -109,7 +114,31 @@ class SearchedClassifier:
 
 
 def splits_of(cv: Any, y: np.ndarray, groups: Any) -> list[Split]:
-    """The folds that scikit-learn makes of a `cv` parameter."""
+    """The folds of a `cv` parameter: as scikit-learn has them, but shuffled, and groups together.
+
+    Rows often come in runs, of one patient or of one day; folds that are runs too hold out what
+    nothing was learnt about.  The folds of a number are always the same; a splitter makes others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.estimators._cross_validation import splits_of
+    >>> y, groups = np.tile([0, 1], 6), np.arange(12) // 2
+    >>> [np.unique(groups[test]).tolist() for _, test in splits_of(3, y, groups)]
+    [[3, 5], [0, 2], [1, 4]]
+    """
+    if groups is not None:
+        groups = column_or_1d(groups)
+        check_consistent_length(y, groups)
+    if cv is None or isinstance(cv, numbers.Integral):
+        cv = FOLDS if cv is None else int(cv)
+        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+        if groups is not None and len(np.unique(groups)) < cv:
+            raise ValueError(
+                f"cv={cv} needs at least {cv} groups, one to hold out in each fold; groups has "
+                f"{len(np.unique(groups))}. Use fewer folds."
+            )
+        cv = kind(cv, shuffle=True, random_state=_SEED)
     return list(check_cv(cv, y, classifier=True).split(np.zeros(len(y)), y, groups))
 
 

@@ -10,13 +10,15 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from anynorm.design.threads import without_blas_threads
+from anynorm.design.watch import watched
 from anynorm.estimators._messages import say_certificates, warn_if_not_converged
 from anynorm.estimators.checks.labels import Labelled
 from anynorm.estimators.checks.parameters import check_parameters, intercept_kind, seed
@@ -32,6 +34,16 @@ Found = TypeVar("Found")
 def deadline(time_limit: float | None) -> float | None:
     """The moment on `time.monotonic`'s clock at which `time_limit` seconds from now are over."""
     return None if time_limit is None else time.monotonic() + float(time_limit)
+
+
+def earlier(end: float | None, share: float) -> float | None:
+    """The moment at which this share of the time up to the deadline `end` is left."""
+    return None if end is None else end - share * max(0.0, end - time.monotonic())
+
+
+def is_over(end: float | None) -> bool:
+    """Whether the deadline `end` has passed."""
+    return end is not None and time.monotonic() >= end
 
 
 def labels_of(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
@@ -172,23 +184,28 @@ def run_all(
         return [solve(k, _bound(report, k)) for k in range(count)]
     interrupted = threading.Event()
 
+    def obey() -> None:
+        if interrupted.is_set():
+            raise KeyboardInterrupt
+
     def run(index: int) -> Found:
         inner = _bound(report, index)
 
         def progress(state: Progress) -> None:
-            if interrupted.is_set():
-                raise KeyboardInterrupt
+            obey()
             if inner is not None:
                 inner(state)
 
-        return solve(index, progress)
+        with watched(obey):
+            return solve(index, progress)
 
-    try:
-        tasks = (delayed(run)(k) for k in range(count))
-        return list(Parallel(n_jobs=n_jobs, require="sharedmem")(tasks))
-    except BaseException:
-        interrupted.set()  # threads still at work stop at their next report
-        raise
+    # Left only when its threads have ended: one at work while the interpreter exits aborts it.
+    with ThreadPoolExecutor(min(count, effective_n_jobs(n_jobs))) as threads:
+        try:
+            return list(threads.map(run, range(count)))  # an error cancels those not begun
+        except BaseException:
+            interrupted.set()  # and those at work stop at their next report or look
+            raise
 
 
 def of_any(report: Report | None) -> Callable[[int, Progress], None] | None:

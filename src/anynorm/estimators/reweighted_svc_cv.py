@@ -18,7 +18,16 @@ from anynorm.estimators._cross_validation import (
     standard_error,
 )
 from anynorm.estimators._docs import documented_like
-from anynorm.estimators._fitting import Report, binary_problem, labels_of, limits, of_any, run_all
+from anynorm.estimators._fitting import (
+    Report,
+    binary_problem,
+    earlier,
+    is_over,
+    labels_of,
+    limits,
+    of_any,
+    run_all,
+)
 from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import say
 from anynorm.estimators.checks.labels import Labelled, labelled
@@ -46,7 +55,9 @@ class ReweightedSVCCV(SearchedClassifier, ReweightedSVC):
     max_rounds : int, default=10
         The most rounds to try; 1, 2, ... are all in the table.
     cv : int, splitter, iterable or None, default=5
-        The folds, as in scikit-learn; an integer means stratified folds.
+        The folds, as in scikit-learn.  An integer, or None for 5, means stratified folds of
+        shuffled rows, the same in every fit; where `fit` gets ``groups``, folds that keep the
+        groups together.
     scoring : str, callable or None, default=None
         What to maximise: a scorer's name or a callable ``(estimator, X, y)``; None is accuracy.
         Where `sample_weight` is given, it counts in the score too.
@@ -64,7 +75,8 @@ class ReweightedSVCCV(SearchedClassifier, ReweightedSVC):
         The number of threads that share the folds and values of C, then the classes.  The result
         does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seeds the order in which a solver visits the rows; the folds are the splitter's business.
+        Seeds the order in which a solver visits the rows, not the folds: those of an integer `cv`
+        are fixed, others are the splitter's business.
     verbose : int, default=0
         1 prints a line for each fold and value of C.
 
@@ -233,15 +245,43 @@ class WalkSearch:
         self.seconds = np.empty((shape[0], shape[2]))
         chains = np.split(np.arange(shape[0]), [] if shared else np.arange(1, shape[0]))
 
+        # The model of all rows gets as much time as a fold.
+        end = earlier(self.end, 1.0 / (shape[2] + 1))
+
         def solve(task: int, progress: Report | None) -> None:
             fold, chain = divmod(task, len(chains))
-            self._walk(fold, chains[chain], progress)
+            if is_over(end):
+                self._stay(fold, chains[chain])
+            else:
+                self._walk(fold, chains[chain], end, progress)
 
         run_all(
             shape[2] * len(chains), solve, n_jobs=self.estimator.n_jobs, report=of_any(self.report)
         )
 
-    def _walk(self, fold: int, places: np.ndarray, progress: Report | None) -> None:
+    def _stay(self, fold: int, places: np.ndarray) -> None:
+        """Enter, for walks that there is no time for, the model without features."""
+        train, test = self.folds.splits[fold]
+        counts = np.bincount(self.data.codes[train], self._weights(train))
+        most, classes = int(counts.argmax()), self.data.classes
+        self.gaps[places, :, fold], self.features[places, :, fold] = 1.0, 0.0
+        self.seconds[places, fold] = 0.0
+        if self.on_walk is not None:
+            for _ in places:
+                self.on_walk(1.0)
+        if self.scorer is None:
+            right = np.average(self.y[test] == classes[most], weights=self._weights(test))
+            self.scores[places, :, fold] = right
+            return
+        X, signs = self.folds.test(fold), -np.ones(len(classes))
+        signs[most] = 1.0
+        signs = signs[1:] if len(classes) == 2 else signs
+        nothing = np.zeros((len(signs), X.shape[1]))
+        self.scores[places, :, fold] = self._score(nothing, signs, classes, X, test)
+
+    def _walk(
+        self, fold: int, places: np.ndarray, end: float | None, progress: Report | None
+    ) -> None:
         """The walks of one fold for the Cs in these places."""
         from anynorm.solvers.linear import walk_over_C
 
@@ -255,7 +295,7 @@ class WalkSearch:
             self.grid[places].tolist(),
             n_rounds=int(model.n_rounds),
             prune=bool(model.prune),
-            **limits(model, self.end),
+            **limits(model, end),
             seed=seed(model.random_state),
             progress=progress,
         )

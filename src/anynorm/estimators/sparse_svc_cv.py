@@ -28,7 +28,9 @@ class SparseSVCCV(SearchedClassifier, LinearClassifier):
     Parameters
     ----------
     cv : int, splitter, iterable or None, default=5
-        The folds, as in scikit-learn; an integer means stratified folds.
+        The folds, as in scikit-learn.  An integer, or None for 5, means stratified folds of
+        shuffled rows, the same in every fit; where `fit` gets ``groups``, folds that keep the
+        groups together.
     scoring : str, callable or None, default=None
         What to maximise.  None and "accuracy" are exact for every s.  Any other scorer, by name
         or as a callable ``(estimator, X, y)``, is evaluated at the joints of all folds.  Where

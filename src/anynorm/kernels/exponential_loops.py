@@ -13,11 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from anynorm.design.compiled import ordered_loop
+from anynorm.design.compiled import intrinsic, ir, ordered_loop, types
 
 _PER_OCTAVE = 1.4426950408889634  # 1 / log 2
 _OCTAVE_HIGH, _OCTAVE_LOW = 0.693147180369123816490, 1.90821492927058770002e-10  # k * high is exact

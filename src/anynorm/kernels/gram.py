@@ -36,6 +36,7 @@ from anynorm.kernels.definite import (
 from anynorm.kernels.kernel import Array, finite
 from anynorm.kernels.sums import WORTH_COMPILED, DenseSums, KernelSums
 
+_PRODUCTS_PER_COPY = 50.0  # how long an entry of X takes to be copied
 _COLUMNS = 2048  # that are taken out of X, and widened, at once
 _WORTH_HALVING = 512  # columns from which pairs of them are evaluated once only,
 _HALVED_ENTRIES = 1 << 22  # if no more than this of X, 32 MB, is taken at once
@@ -180,6 +181,12 @@ class Gram:
             part = used[start : start + _COLUMNS]
             out[others] += self.sums(part)(points[others], beta[part], n_values=n_values)
         return finite(out)
+
+    def cost(self, n_rows: int, n_columns: int) -> float:
+        """What sums over so many columns cost for so many rows, in multiplications inside BLAS."""
+        width = 1.0 if self.X is None else design_of(self.X).entries() / max(1, self.n)
+        moved = _PRODUCTS_PER_COPY * (n_rows + n_columns) * width
+        return moved if self.kernel.is_inner_product else moved + n_rows * n_columns * width
 
     def sums(self, cols: Any, dtype: DTypeLike = np.float64) -> KernelSums:
         """Return what sums kernel values of any rows over the rows `cols` of X.

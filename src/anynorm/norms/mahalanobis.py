@@ -37,12 +37,13 @@ class Mahalanobis(Norm):
         self.M = M
         self._matrix = None if callable(M) else np.asarray(M, dtype=np.float64)
         self._factor = None if self._matrix is None else _cholesky(self._matrix)
+        matrix = self._matrix
+        self._diagonal = matrix is not None and not np.any(matrix - np.diag(np.diagonal(matrix)))
 
     @property
     def monotone(self) -> bool:  # type: ignore[override]
         """True where M is known to be diagonal."""
-        matrix = self._matrix
-        return matrix is not None and not np.any(matrix - np.diag(np.diagonal(matrix)))
+        return self._diagonal
 
     @property
     def factor(self) -> Array:

@@ -172,6 +172,41 @@ def test_groups_are_kept_together(data, tmp_path):
     assert (folds == folds[:, :1]).all()
 
 
+def test_prediction_has_no_use_for_the_groups(data, tmp_path):
+    fit(data, tmp_path, "--group", "patient")
+    model = load_model(tmp_path / "model.anynorm")
+    assert not any("patient" in name for name in model[0].get_feature_names_out())
+    rows = pd.read_csv(data)
+    scores = []
+    for name, table in (("with", rows), ("without", rows.drop(columns="patient"))):
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+        arguments = [tmp_path / "model.anynorm", tmp_path / f"{name}.csv", "-o", tmp_path / name]
+        assert invoke("predict", *arguments).exit_code == 0
+        scores.append(pd.read_csv(tmp_path / name).iloc[:, 1:].to_numpy().tolist())
+    assert scores[0] == scores[1]
+
+
+def test_rows_that_look_ordered_are_told_of_with_the_remedy(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(np.repeat(rng.normal(size=(16, 4)), 3, axis=0)).add_prefix("x")
+    frame += 0.1 * rng.normal(size=frame.shape)
+    frame["sample"] = [f"s{k}" for k in range(48)]
+    frame["patient"], frame["status"] = np.arange(48) // 3, np.repeat(["ill", "well"] * 8, 3)
+    frame.to_csv(tmp_path / "runs.csv", index=False)
+
+    def told(out, *more):
+        console = fit(tmp_path / "runs.csv", tmp_path / out, "--max-features", 2, *more).output
+        report = (tmp_path / out / "report.html").read_text()
+        for text in ("The rows look ordered", "--group COLUMN"):
+            assert (text in report) == (text in " ".join(console.split()))
+        return "The rows look ordered" in report
+
+    assert told("plain", "--drop", "patient")
+    assert not told("grouped", "--group", "patient")
+    frame.sample(frac=1.0, random_state=0).to_csv(tmp_path / "runs.csv", index=False)
+    assert not told("shuffled", "--drop", "patient")
+
+
 @pytest.mark.parametrize(("scoring", "name"), [("balanced", "balanced error"), ("auc", "1 - AUC")])
 def test_scoring_decides_what_is_reported(data, tmp_path, scoring, name):
     values = fit_json(data, tmp_path, "--scoring", scoring, "--max-features", 2)

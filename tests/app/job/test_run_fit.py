@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from anynorm import LinearSVC, SparseSVC, load_model, sparse_svm_path
 from anynorm.app.job import FitOptions, OptionError, run_fit, summary, write_results
 from anynorm.app.job.folds import numbered_splits
+from anynorm.app.job.learning import Task
 from anynorm.app.job.results import entries, feature_table, prediction_table
 from anynorm.app.tables import Table, TableError
 
@@ -133,6 +134,22 @@ def test_groups_stay_together_in_both_loops():
     for fold in range(1, 4):
         inside = set(groups[found.oof.folds == fold])
         assert not inside & set(groups[found.oof.folds != fold])
+
+
+def test_groups_stay_together_in_the_folds_within_folds(monkeypatch):
+    groups, seen = np.repeat(np.arange(15), 4), []
+    part = Task.part
+
+    def watched_part(task, rows, folds):
+        seen.append((groups[rows], folds))
+        return part(task, rows, folds)
+
+    monkeypatch.setattr(Task, "part", watched_part)
+    run_fit(table_of(groups=groups), FitOptions(cv=3))
+    assert len(seen) == 3
+    for inside, folds in seen:
+        for fold in range(1, 4):
+            assert not set(inside[folds == fold]) & set(inside[folds != fold])
 
 
 def test_a_test_file_replaces_the_outer_loop():

@@ -55,6 +55,8 @@ def test_names_keep_their_zeros(tmp_path):
         ({"drop": ["meta_*"]}, "there is no column 'meta_*' to drop."),
         ({"text": ["age"]}, "there is no column 'age'. Did you mean 'Age'?"),
         ({"target": "y", "id": "y"}, "column 'y': the column is the target; it cannot be the id"),
+        ({"target": "y", "group": "y"}, "column 'y': the column is the target; it cannot be the"),
+        ({"target": "y", "id": "visit", "group": "visit"}, "the group names every row diff"),
         ({"target": "y", "drop": "y"}, "column 'y': the column is the target and dropped."),
         ({"target": "y", "drop": ["[!y]*"]}, "no column is left for the features."),
         ({"target": "y", "positive": "2"}, "no row has the positive label '2'; the labels are '0'"),

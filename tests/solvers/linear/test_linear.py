@@ -207,10 +207,6 @@ def test_values_beyond_reach_never_give_a_model_worse_than_none():
 # ---------------------------------------------------------------- the methods one by one
 
 
-def _spend_all(_steps):
-    return True
-
-
 @pytest.mark.parametrize("loss", ["hinge", "absolute"])
 @pytest.mark.parametrize("intercept", BIASES)
 @pytest.mark.parametrize("C", [0.01, 1.0, 1000.0])
@@ -219,7 +215,7 @@ def test_augmented_lagrangian_alone_reaches_the_gap(loss, intercept, C):
     problem = problem_of(X, y, loss, C, intercept=intercept)
     found = solve_augmented(
         design_of(X), y, problem.dual_set, precision_of(problem),
-        None, tol=1e-6, spend=_spend_all,
+        None, tol=1e-6, budget=Budget(1000),
         accept=lambda at: certify(problem, at.u, at.bias, at.dual, tol=1e-6).gap <= 1e-6,
     )  # fmt: skip
     assert certify(problem, found.u, found.bias, found.dual, tol=1e-6).status is Status.OPTIMAL
@@ -233,7 +229,7 @@ def test_interior_point_alone_reaches_the_gap(loss, intercept, C):
     problem = problem_of(X, y, loss, C, intercept=intercept)
     found, _ = solve_interior(
         design_of(X), y, problem.dual_set, precision_of(problem),
-        tol=1e-7, spend=_spend_all,
+        tol=1e-7, budget=Budget(1000),
     )  # fmt: skip
     assert certify(problem, found.u, found.bias, found.dual, tol=1e-5).status is Status.OPTIMAL
 
@@ -283,7 +279,9 @@ def test_newton_systems_agree_with_the_matrix_written_out(precision, storage, sc
     rows = np.sort(rng.choice(40, 25, replace=False))
     weights, gradient, bias_gradient = rng.uniform(0.1, 3.0, 25), rng.normal(size=9), 0.7
     scale = np.linspace(0.0, 2.0, 9) if scaled else None
-    system = NewtonSystem(design_of(storage(X), scale), rows, weights, precision, forcing=1e-12)
+    system = NewtonSystem(
+        design_of(storage(X), scale), rows, weights, precision, Budget(1), forcing=1e-12
+    )
     d, e = getattr(system, route)()(gradient, bias_gradient)
 
     A = X[rows] * (np.ones(9) if scale is None else scale)

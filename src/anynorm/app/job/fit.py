@@ -17,6 +17,7 @@ from anynorm.app.job.learning import Learned, Task
 from anynorm.app.job.measures import Estimate, estimate
 from anynorm.app.job.options import FitOptions
 from anynorm.app.job.path_learning import learn_path
+from anynorm.app.job.row_order import row_order
 from anynorm.app.job.schedule import Schedule, Show
 from anynorm.app.job.walk_learning import learn_walk
 from anynorm.app.tables import Preparation, Table, TableError
@@ -144,6 +145,8 @@ def run_fit(
     whole = Preparation(scale=options.scale).fit(table.features)
     held = None if test is None else _Asked.of(test, table, classes, whole)
     splits, fold_notes = make_splits(y, table.groups, options)
+    if table.groups is None:
+        fold_notes += _order_notes(table.features, y, whole)
     task = Task(
         frame=table.features,
         y=y,
@@ -213,6 +216,13 @@ def codes_of(target: np.ndarray, classes: np.ndarray) -> np.ndarray:
     other = places.get(f"not {classes[-1]}", -1) if len(classes) == 2 else -1
     codes = [places.get(str(label), other if str(label) else -1) for label in target.tolist()]
     return np.array(codes, dtype=np.intp)
+
+
+def _order_notes(frame: Any, y: np.ndarray, whole: Preparation) -> list[str]:
+    """What the order of the rows says, where it says anything."""
+    alike = Preparation(scale="standard", kinds=whole.kinds_).fit(frame)
+    order = row_order(alike.transform(frame), y)
+    return [order.note()] if order.ordered else []
 
 
 def _learn(task: Task, schedule: Schedule, what: str) -> Learned:

@@ -251,6 +251,13 @@ def _assembled(
                 raw.take(keep)
                 values = values[keep]
     ids = _ids(raw, id)
+    if group is not None and group == id and not for_prediction and _all_differ(ids):
+        raise TableError(
+            "the group names every row differently, as the id does: no two rows are kept together. "
+            "Name the column that says what the rows belong to, or leave the group out.",
+            source=raw.source,
+            column=group,
+        )
     groups = None if group is None else _groups(raw, group)
     used = [name for name in dict.fromkeys((target, id, group)) if name is not None]
     raw.frame = raw.frame.drop(columns=used).reset_index(drop=True)
@@ -288,6 +295,10 @@ def _ids(raw: Raw, id: str | None) -> NDArray[np.str_]:
         names = np.full(len(raw.frame), None, dtype=object)
     filled = [str(k) if name is None else name for k, name in enumerate(names, start=1)]
     return np.array(filled, dtype=str)
+
+
+def _all_differ(names: NDArray[np.str_]) -> bool:
+    return len(np.unique(names)) == len(names)
 
 
 def _groups(raw: Raw, group: str) -> NDArray[np.str_]:

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import AbstractContextManager
 
+from anynorm.design.watch import watched
 from anynorm.problem.solution import Status
+
+_PRODUCTS_PER_SECOND = 1e10  # multiplications inside BLAS, on one core: half of what most do
+
+
+class OutOfTime(Exception):
+    """The deadline passed in the middle of a piece of work that `Budget.watched` covers."""
 
 
 class Budget:
@@ -45,6 +53,23 @@ class Budget:
     def in_time(self) -> bool:
         """Whether the deadline has not passed."""
         return time.monotonic() < self.deadline
+
+    def affords(self, products: float) -> bool:
+        """Whether so many multiplications inside BLAS are done before the deadline."""
+        return time.monotonic() + products / _PRODUCTS_PER_SECOND < self.deadline
+
+    def leaves(self, products: float) -> bool:
+        """As `affords`, for what a solve has to do at its end: where it is False, that is now."""
+        self._no_time_left = not self.affords(products)
+        return not self._no_time_left
+
+    def watched(self) -> AbstractContextManager[None]:
+        """Have work inside that looks up between its parts end in `OutOfTime` at the deadline."""
+        return watched(self._end_in_time)
+
+    def _end_in_time(self) -> None:
+        if not self.in_time():
+            raise OutOfTime
 
     def spend(self, steps: int = 1) -> bool:
         """Book iterations before they are made; False where they may not be."""

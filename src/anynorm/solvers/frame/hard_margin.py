@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from anynorm.problem import Problem
 from anynorm.problem.certificate import Values
-from anynorm.problem.solution import Solution
+from anynorm.problem.solution import Solution, Status
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.frame.incumbent import Incumbent
 
@@ -53,6 +53,8 @@ def improved(
     """
     known = solution.certificate
     if known.gap <= tol or np.isnan(known.gap) or not problem.loss.one_sided:
+        return solution
+    if known.status is Status.TIME_LIMIT:  # scores anew would take as long as a certificate
         return solution
     best = Incumbent(problem, tol, budget)
     best.replace(Values(known.primal, known.dual, known.zero_primal), solution)

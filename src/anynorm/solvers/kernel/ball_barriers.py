@@ -213,8 +213,8 @@ class EllipsoidRest:
         root = factor(G)
         if root is None:
             raise np.linalg.LinAlgError("the eliminated matrix is singular")
-        self.inverse = scipy.linalg.lapack.dpotri(root)[0]
-        self.inverse = np.triu(self.inverse) + np.triu(self.inverse, 1).T
+        self.inverse = scipy.linalg.lapack.dpotri(root, lower=1)[0]
+        self.inverse = np.tril(self.inverse) + np.tril(self.inverse, -1).T
 
     def pull(self, gradient: Array) -> Array:
         """What the eliminated gradient adds to the system's right-hand side."""

@@ -19,6 +19,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from anynorm.solvers.frame.long_factor import lower_factor
+
 Array = NDArray[np.float64]
 
 _GROWTH = 10.0  # of t from centre to centre; not critical: 3 to 30 take 46 to 25 steps, 10 takes 38
@@ -151,20 +153,19 @@ def _line_search(
 
 
 def factor(matrix: Array) -> Array | None:
-    """The upper Cholesky factor, of a slightly larger diagonal where that is needed."""
+    """The lower Cholesky factor, of a slightly larger diagonal where that is needed."""
     diagonal = np.abs(np.diagonal(matrix)).copy()
     ridge = 0.0
     while ridge < 1e-6:
-        try:
-            raised = matrix + np.diag(ridge * diagonal) if ridge else matrix
-            return np.asarray(scipy.linalg.cholesky(raised, check_finite=False))
-        except np.linalg.LinAlgError:
-            ridge = max(100 * ridge, 1e-15)  # from the last digit of the diagonal on
+        root = lower_factor(matrix + np.diag(ridge * diagonal) if ridge else matrix)
+        if root is not None:
+            return root
+        ridge = max(100 * ridge, 1e-15)  # from the last digit of the diagonal on
     return None
 
 
 def refined_solve(root: Array, matrix: Array, right: Array) -> Array:
     """Solve by the factor, and once more for what is left."""
-    x = scipy.linalg.cho_solve((root, False), right, check_finite=False)
+    x = scipy.linalg.cho_solve((root, True), right, check_finite=False)
     left = right - matrix @ x
-    return np.asarray(x + scipy.linalg.cho_solve((root, False), left, check_finite=False))
+    return np.asarray(x + scipy.linalg.cho_solve((root, True), left, check_finite=False))

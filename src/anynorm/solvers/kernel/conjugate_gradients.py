@@ -27,7 +27,7 @@ from anynorm.kernels.half_matrix import WIDTH, HalfMatrix
 from anynorm.kernels.rows import KernelRows
 from anynorm.problem import Problem
 from anynorm.problem.certificate import Values
-from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.budget import Budget, OutOfTime
 from anynorm.solvers.frame.incumbent import Incumbent
 from anynorm.solvers.kernel.inverses import ExactInverse, Inverse
 
@@ -39,10 +39,6 @@ _WORTH_IT = 0.5  # a restart from exact residuals has to bring the gap down by t
 _GUIDED = 40  # steps with a factor of nearly the right matrix; if they need more, it is no guide
 _HARMLESS = 1e-2  # of the root of tol: scores may change by this where beta is rounded
 _LAST_DIGITS = 1e-13  # the gap that exact inverses are to reach where they can
-
-
-class OutOfTime(Exception):
-    """The deadline has passed."""
 
 
 class System:

@@ -34,9 +34,9 @@ from anynorm.kernels.half_matrix import Factor, HalfMatrix, fits_in_full
 from anynorm.kernels.rows import KernelRows
 from anynorm.problem import Problem
 from anynorm.problem.solution import Progress, Solution
-from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.budget import Budget, OutOfTime
 from anynorm.solvers.frame.incumbent import Incumbent
-from anynorm.solvers.kernel.conjugate_gradients import OutOfTime, Run, System
+from anynorm.solvers.kernel.conjugate_gradients import Run, System
 from anynorm.solvers.kernel.inverses import (
     DenseInverse,
     ExactInverse,

@@ -208,7 +208,7 @@ class _PlaneSystem:
             self.inner = inner
             self.inner_root = _factor(inner)
             half = scipy.linalg.solve_triangular(
-                self.inner_root, np.diag(cross), trans="T", check_finite=False
+                self.inner_root, np.diag(cross), lower=True, check_finite=False
             )
             self.matrix = Q - half.T @ half
         else:

@@ -127,7 +127,7 @@ def minimise_box(
         return gap
 
     while True:
-        over = not budget.goes_on()
+        over = not budget.goes_on() or not budget.leaves(search.last_cost)
         moved = not over and search.next_block()
         if moved and search.n_blocks >= search.next_shrink:
             search.solve_unsettled()
@@ -193,6 +193,11 @@ class _BlockSearch:
             self.beta = np.bincount(self.box.row, self.box.sign * self.value, self.rows.n).astype(
                 np.float64
             )
+
+    @property
+    def last_cost(self) -> float:
+        """What K beta in float64 costs, in multiplications: the last thing that is done."""
+        return self.rows.gram.cost(self.rows.n, int(np.count_nonzero(self.beta)))
 
     def refresh(self) -> None:
         """K beta anew, in float64, wherever it matters."""

@@ -9,6 +9,7 @@ to the next one that can handle the dual set, and the best point is kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from anynorm.kernels.rows import KernelRows
 from anynorm.norms.dual_sets import AnyBall, BallBox, Box, BudgetBox, Ellipsoid, PowerBall
 from anynorm.problem import Problem
 from anynorm.problem.solution import Progress, Solution
-from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.budget import Budget, OutOfTime
 from anynorm.solvers.frame.hard_margin import improved
 from anynorm.solvers.frame.incumbent import Incumbent
 from anynorm.solvers.frame.methods import Method, methods_for
@@ -118,7 +119,8 @@ def _try(methods: Sequence[Method], search: KernelSearch) -> None:
     best, problem = search.best, search.problem
     for method in methods:
         if method.suits(search):
-            method.solve(search)
+            with suppress(OutOfTime), best.budget.watched():
+                method.solve(search)
         if best.primal_point is not None and (best.settled or not best.budget.goes_on()):
             return
     if best.primal_point is None:  # nothing could be done: no model at all, certified
@@ -185,7 +187,10 @@ def _is_bounded(search: KernelSearch) -> bool:
 def _worth_the_whole_matrix(search: KernelSearch) -> bool:
     """Whether a ball that block SMO has missed is small, or nothing else is there for the norm."""
     known = isinstance(search.problem.dual_set, BallBox)
-    return has_two_classes(search) and (not known or search.problem.n_rows <= _WHOLE_ROWS)
+    n, gram = search.problem.n_rows, search.rows.gram
+    # A step and the certificate at the least: without them there is nothing to show for the time.
+    in_time = search.budget.affords(2.0 * gram.cost(n, n) + n**3 / 3)
+    return has_two_classes(search) and in_time and (not known or n <= _WHOLE_ROWS)
 
 
 METHODS = (

@@ -14,16 +14,20 @@ some thousand rows (some hundred for a user's own norm).
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.design.blocks import row_ranges
 from anynorm.design.limits import FLOOR
+from anynorm.design.watch import look
 from anynorm.kernels.rows import KernelRows
 from anynorm.norms.dual_sets import AnyBall, BallBox, DualSet, Ellipsoid, PowerBall
 from anynorm.problem import Problem
 from anynorm.problem.certificate import Values, relative_gap
 from anynorm.problem.repair import repair_dual
+from anynorm.solvers.frame.budget import OutOfTime
 from anynorm.solvers.kernel.ball_barriers import (
     EllipsoidAboveBarrier,
     EllipsoidBarrier,
@@ -51,8 +55,8 @@ class Looks:
         norm, loss = self.problem.loss.slack, self.problem.loss
         assert norm is not None
         # For other norms both the repair and the best bias are long computations.
-        known = not isinstance(self.problem.dual_set, AnyBall)
-        self.mends = loss.signed or norm.monotone or known
+        self.short = loss.signed or norm.monotone
+        self.known = not isinstance(self.problem.dual_set, AnyBall)
 
     def look(self, a: Array, bias: float, primal: float, dual: float) -> bool:
         """Remember the point if it is the best, report it, and say whether it is good enough.
@@ -86,10 +90,16 @@ class Looks:
         bias = self.problem.best_bias(scores) if self.mends else self.bias
         return self.search.offer(a, bias, scores)
 
+    @property
+    def mends(self) -> bool:
+        """Whether there are a repair and a best bias that can be computed, and the time for it."""
+        return self.short or (self.known and self.search.budget.in_time())
+
     def goes_on(self) -> bool:
         """Count an iteration; False where another one as long would be too late, or too many."""
-        self.search.budget.book(1)
-        return self.search.budget.allows_another()
+        budget, n = self.search.budget, self.problem.n_rows
+        budget.book(1)
+        return budget.allows_another() and budget.leaves(self.search.rows.gram.cost(n, n))
 
 
 def has_two_classes(search: KernelSearch) -> bool:
@@ -147,13 +157,17 @@ def solve_in_barrier(search: KernelSearch) -> None:
         found = looks.look(a, centre.bias, *_values(problem, a, scores, centre.bias))
         return found or not more or expected <= _ROUNDING * size
 
-    follow_centre(Q, y, barrier, looks.zero_primal, done=done)
+    with suppress(OutOfTime):
+        follow_centre(Q, y, barrier, looks.zero_primal, done=done)
     if not search.best.reached:
         looks.offer()
 
 
 def _signed_kernel(rows: KernelRows, y: Array) -> Array:
-    K = rows.gram.block(slice(None), slice(None))
+    K = np.empty((rows.n, rows.n))
+    for part in row_ranges(rows.n, rows.n):
+        K[part] = rows.gram.block(part, slice(None))
+        look()
     K *= y
     K *= y[:, None]
     return (K + K.T) / 2

@@ -16,12 +16,14 @@ As soon as few rows are left there, the exact solution for that guess of the fre
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
 from anynorm.design import Design
 from anynorm.design.limits import FLOOR
 from anynorm.norms.dual_sets import Box
+from anynorm.solvers.frame.budget import Budget, OutOfTime
 from anynorm.solvers.linear.newton import Iterate, ProximalBox, minimise_smooth
 from anynorm.solvers.linear.polish import polish_free_set
 from anynorm.solvers.linear.primal_dual import PrimalDual
@@ -45,10 +47,10 @@ def solve_augmented(
     start: PrimalDual | None,
     *,
     tol: float,
-    spend: Callable[[int], bool],
+    budget: Budget,
     accept: Callable[[PrimalDual], bool],
 ) -> PrimalDual:
-    """The best point found; `spend(steps)` books Newton steps and says whether any are left.
+    """The best point found with the Newton steps and the time of the budget.
 
     `accept` certifies a candidate.  It is asked where the gap of the iteration is within `tol`
     and for every polished point; the method ends when it agrees.
@@ -71,7 +73,7 @@ def solve_augmented(
             bias,
             scores=scores,
             done=_inner_done(box, precision, goal),
-            spend=spend,
+            budget=budget,
         )
         u, bias, dual, scores = at.u, at.bias, at.dual, at.scores
         here = PrimalDual(u, bias, dual)
@@ -85,13 +87,15 @@ def solve_augmented(
         plausible = free <= features.p + 1 or (features.n <= _TIED and gap <= _TRY_TIED_BELOW)
         if gap <= _TRY_POLISH_BELOW and free != tried and plausible:
             tried = free
-            exact = polish_free_set(features, y, box, precision, dual, bias)
+            exact = None
+            with suppress(OutOfTime):
+                exact = polish_free_set(features, y, box, precision, dual, bias)
             if exact is not None and accept(PrimalDual(*exact)):
                 return PrimalDual(*exact)
         # A wide step (large sigma) amplifies the rounding of the margins: widen only where the
         # gap falls slowly, and end where it has ceased to fall.
         stalled = 0 if gap < 0.5 * last else stalled + 1
-        if at.crawling or stalled > _STALLED or not spend(0):
+        if at.crawling or stalled > _STALLED or not budget.spend(0):
             return here
         if gap > _FAST * last:
             sigma *= _GROWTH

@@ -157,7 +157,8 @@ class _RowsWalk:
         self.beta = None if start is None else self.dual.allowed(self.problem.y * start)
         rounds = [self._first()]
         while len(rounds) < self.limits.n_rounds:
-            rounds.append(self._next())
+            late = not self.time.in_time() and rounds[-1].certificate.status is Status.TIME_LIMIT
+            rounds.append(replace(rounds[-1], n_iter=0) if late else self._next())
         return rounds
 
     def _first(self) -> Round:

@@ -15,13 +15,12 @@ scale, C without effect), at the price of all rows entering each system.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from anynorm.design import Design
 from anynorm.design.limits import FLOOR
 from anynorm.norms.dual_sets import Box
+from anynorm.solvers.frame.budget import Budget, OutOfTime
 from anynorm.solvers.linear.newton_system import NewtonSystem
 from anynorm.solvers.linear.primal_dual import PrimalDual
 
@@ -38,7 +37,7 @@ def solve_interior(
     precision: float,
     *,
     tol: float,
-    spend: Callable[[int], bool],
+    budget: Budget,
 ) -> tuple[PrimalDual, np.ndarray]:
     """A point whose relative gap is about `tol`, or the best one before rounding takes over.
 
@@ -53,9 +52,14 @@ def solve_interior(
             best, best_gap = (at.export(), at.snapped()), gap
         else:
             since += 1
-        if gap <= tol or since > _STALLED or not spend(1):
+        if gap <= tol or since > _STALLED or not budget.spend(1):
             break
-        if not at.step():
+        try:
+            with budget.watched():
+                moved = at.step(budget)
+        except OutOfTime:
+            break
+        if not moved:
             break
     return best
 
@@ -112,11 +116,11 @@ class _Point:
         inner = 0.5 * float(self.gradient @ self.gradient) + abs(self.bias_gradient)
         return (slack + inner) / max(primal, FLOOR * float(self.reach.sum()))
 
-    def step(self) -> bool:
+    def step(self, budget: Budget) -> bool:
         """Predictor, then corrector; False where no step can be made."""
         weights = 1.0 / (self.shift + self.below / self.from_lower + self.above / self.to_upper)
         system = NewtonSystem(
-            self.features, self.rows, weights, self.precision, forcing=_FORCING, direct=True
+            self.features, self.rows, weights, self.precision, budget, forcing=_FORCING, direct=True
         )
         plain = self._direction(system, weights, 0.0, None)
         size = self._longest(plain)

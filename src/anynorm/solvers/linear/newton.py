@@ -19,6 +19,7 @@ import numpy as np
 from anynorm.design import Design
 from anynorm.losses.bias import balanced_bias
 from anynorm.losses.curves import Derivatives
+from anynorm.solvers.frame.budget import Budget, OutOfTime
 from anynorm.solvers.linear.newton_system import NewtonSystem
 
 _ROUNDING = 1e-15  # of the terms of F: a gain below it cannot be seen in F
@@ -81,12 +82,12 @@ def minimise_smooth(
     *,
     scores: np.ndarray | None = None,
     done: Callable[[Iterate], bool],
-    spend: Callable[[int], bool],
+    budget: Budget,
 ) -> Iterate:
     """Newton steps from (u, bias) until `done` says so or F stands still.
 
-    `spend(1)` books a step and says whether it may be made.  The iterate says if it was crawling:
-    many tiny steps in a row, because the rows with curvature do not see what stops them.
+    The iterate says if it was crawling: many tiny steps in a row, because the rows with curvature
+    do not see what stops them.
     """
     scores = features.matvec(u) if scores is None else scores
     idle, smallest, since, short = 0, np.inf, 0, 0
@@ -96,7 +97,7 @@ def minimise_smooth(
         dual = curve.dual(residual)
         dual_u = features.rmatvec(y * dual)
         at = Iterate(u, bias, scores, residual, dual, dual_u)
-        if done(at) or since > _PATIENCE or not spend(1):
+        if done(at) or since > _PATIENCE or not budget.spend(1):
             return at
         gap = at.inner_gap
         smallest, since = (gap, 0) if gap < 0.5 * smallest else (smallest, since + 1)
@@ -105,8 +106,14 @@ def minimise_smooth(
         gradient = u - dual_u
         bias_gradient = 0.0 if np.isinf(precision) else precision * bias - float(y @ dual)
         forcing = min(0.1, np.sqrt(np.linalg.norm(gradient) / (1.0 + np.linalg.norm(u))))
-        system = NewtonSystem(features, rows, curvature[rows], precision, forcing=forcing)
-        d, e = system.solve(gradient, bias_gradient)
+        try:
+            with budget.watched():
+                system = NewtonSystem(
+                    features, rows, curvature[rows], precision, budget, forcing=forcing
+                )
+                d, e = system.solve(gradient, bias_gradient)
+        except OutOfTime:
+            return at
         del system, curvature, rows  # large where most rows take part
         along = features.matvec(d)
         step, slope = _line_search(y, curve, precision, at, d, e, along)

@@ -13,6 +13,7 @@ import numpy as np
 
 from anynorm.design import Design
 from anynorm.losses.curves import Curve
+from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.linear.newton import Iterate, minimise_smooth
 from anynorm.solvers.linear.primal_dual import PrimalDual
 
@@ -32,20 +33,22 @@ def solve_newton(
     cost: Callable[[np.ndarray], float],
     tol: float,
     exact: bool,
-    spend: Callable[[int], bool],
+    budget: Budget,
 ) -> PrimalDual:
     """The minimiser to a relative gap of `tol`; `exact` goes on until rounding stops it."""
     if start is None:
         start = PrimalDual(np.zeros(features.p), 0.0, np.zeros(features.n))
         if not features.sparse:
-            start = _from_sample(features, y, curve, precision, start, spend)
+            start = _from_sample(features, y, curve, precision, start, budget)
 
     def value(at: Iterate) -> float:
         bias = 0.5 * precision * at.bias**2 if np.isfinite(precision) else 0.0
         return 0.5 * float(at.u @ at.u) + bias + cost(at.residual)
 
     done = _until_rounding(value, tol) if exact else lambda at: at.inner_gap <= tol * value(at)
-    at = minimise_smooth(features, y, curve, precision, start.u, start.bias, done=done, spend=spend)
+    at = minimise_smooth(
+        features, y, curve, precision, start.u, start.bias, done=done, budget=budget
+    )
     return PrimalDual(at.u, at.bias, at.dual)
 
 
@@ -71,7 +74,7 @@ def _from_sample(
     curve: Curve,
     precision: float,
     start: PrimalDual,
-    spend: Callable[[int], bool],
+    budget: Budget,
 ) -> PrimalDual:
     """Minimiser over a random sixteenth of the rows, each counted 16 times; `start` if too few."""
     m = features.n // _SHARE
@@ -87,6 +90,6 @@ def _from_sample(
         return at.inner_gap <= _SAMPLE_TOL * float(at.u @ at.u)
 
     at = minimise_smooth(
-        sample, y[rows], part, precision, start.u, start.bias, done=done, spend=spend
+        sample, y[rows], part, precision, start.u, start.bias, done=done, budget=budget
     )
     return PrimalDual(at.u, at.bias, start.dual)

@@ -18,6 +18,8 @@ import numpy as np
 import scipy.linalg
 
 from anynorm.design import Design
+from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.long_factor import lower_factor
 
 # A factor of at most this order is made directly if that looks cheaper than conjugate gradients.
 _LARGEST_FACTOR = 4000
@@ -29,7 +31,7 @@ class NewtonSystem:
     """The system of one set of rows and weights, ready for several right-hand sides.
 
     Conjugate gradients leave a relative residual of `forcing`; `direct` avoids them where a factor
-    of either side can be made at all.
+    of either side can be made at all, and in the time that is left.
     """
 
     def __init__(
@@ -38,12 +40,14 @@ class NewtonSystem:
         rows: np.ndarray,
         weights: np.ndarray,
         precision: float,
+        budget: Budget,
         *,
         forcing: float,
         direct: bool = False,
     ) -> None:
         self.features, self.rows, self.weights = features, rows, weights
-        self.precision, self.forcing, self.direct = precision, forcing, direct
+        self.precision, self.budget = precision, budget
+        self.forcing, self.direct = forcing, direct
         self._solve = self._choose()
 
     def solve(self, gradient: np.ndarray, bias_gradient: float) -> tuple[np.ndarray, float]:
@@ -61,6 +65,8 @@ class NewtonSystem:
         if p <= _LARGEST_FACTOR and features.large_columns.size:
             by_rows = np.inf  # only the p x p matrix can be freed of the columns' scales
         by_iteration = _CG_COST_PER_ENTRY * (features.entries(rows) + p)
+        if not self.budget.affords(min(by_columns, by_rows)):
+            return self._by_iteration()  # which has some answer, however soon it is ended
         if self.direct and min(by_columns, by_rows) < np.inf:
             by_iteration = np.inf
         cheapest = min(by_columns, by_rows, by_iteration)
@@ -123,7 +129,7 @@ class NewtonSystem:
         product = self._product()
         if np.isinf(precision):
             return lambda gradient, _: (
-                _conjugate_gradients(product, diagonal, -gradient, self.forcing),
+                _conjugate_gradients(product, diagonal, -gradient, self.forcing, self.budget),
                 0.0,
             )
         mean, ratio = self._sums, 1.0 / (precision + weights.sum())
@@ -131,7 +137,7 @@ class NewtonSystem:
 
         def solve(gradient, bias_gradient):
             rhs = ratio * bias_gradient * mean - gradient
-            d = _conjugate_gradients(product, diagonal, rhs, self.forcing)
+            d = _conjugate_gradients(product, diagonal, rhs, self.forcing, self.budget)
             return d, float(-ratio * (bias_gradient + mean @ d))
 
         return solve
@@ -163,12 +169,12 @@ def factorise(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     scale = np.sqrt(np.maximum(np.diagonal(matrix), np.finfo(float).tiny))
     scale = np.where(scale > 1e-150, scale, 1.0)
-    scaled = matrix / scale / scale[:, None]
+    scaled = np.asfortranarray(matrix / scale / scale[:, None])
     diagonal = np.diag_indices_from(scaled)
     for jitter in (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4):
         scaled[diagonal] = 1.0 + jitter
-        factor, info = scipy.linalg.lapack.dpotrf(scaled, lower=1, clean=0, overwrite_a=0)
-        if info == 0:
+        factor = lower_factor(scaled)
+        if factor is not None:
             return factor, scale
     raise np.linalg.LinAlgError("the Newton system is not positive definite: X holds huge values")
 
@@ -197,7 +203,7 @@ def _refined(product, factor, rhs):
     return x
 
 
-def _conjugate_gradients(product, diagonal, rhs, forcing):
+def _conjugate_gradients(product, diagonal, rhs, forcing, budget):
     x = np.zeros_like(rhs)
     residual = rhs.copy()
     z = residual / diagonal
@@ -205,7 +211,7 @@ def _conjugate_gradients(product, diagonal, rhs, forcing):
     rho = residual @ z
     goal = (forcing**2) * (residual @ residual)
     for _ in range(500):
-        if residual @ residual <= goal or rho <= 0:
+        if residual @ residual <= goal or rho <= 0 or not budget.in_time():
             break
         along = product(direction)
         step = rho / (direction @ along)

@@ -13,18 +13,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 import scipy.linalg
 
 from anynorm.design import Design, design_of
+from anynorm.design.watch import unwatched
 from anynorm.norms.dual_sets import Box, CurvedBox
 from anynorm.problem import Problem
 from anynorm.problem.solution import Progress, Solution
-from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.budget import Budget, OutOfTime
 from anynorm.solvers.frame.centring import around_mean
 from anynorm.solvers.frame.hard_margin import improved
 from anynorm.solvers.frame.incumbent import Incumbent
+from anynorm.solvers.frame.long_factor import lower_factor
 from anynorm.solvers.frame.methods import Method, methods_for
 from anynorm.solvers.linear.augmented_lagrangian import solve_augmented
 from anynorm.solvers.linear.interior_point import solve_interior
@@ -165,7 +168,8 @@ class Search:
         for method in able:
             if not method.suits(self):
                 continue
-            method.solve(self)
+            with suppress(OutOfTime), self.budget.watched():
+                method.solve(self)
             if self.best.reached:
                 return
             if not self.budget.goes_on():
@@ -180,13 +184,14 @@ class Search:
     def offer_coef(self, coef: np.ndarray, bias: float, dual: np.ndarray) -> bool:
         """Certify a point, with the best bias for its coefficients; whether it is good enough."""
         problem = self.problem
-        scores = problem.scores(coef)
-        if problem.free_bias:
-            bias = problem.best_bias(scores)
-        values = problem.values(coef, bias, dual, scores=scores)
-        self.best.offer(values, (coef.copy(), bias), dual.copy())
-        if not self.best.reached and self.features.large_columns.size:
-            self._straighten(coef, bias, dual, scores)
+        with unwatched():
+            scores = problem.scores(coef)
+            if problem.free_bias:
+                bias = problem.best_bias(scores)
+            values = problem.values(coef, bias, dual, scores=scores)
+            self.best.offer(values, (coef.copy(), bias), dual.copy())
+            if not self.best.reached and self.features.large_columns.size:
+                self._straighten(coef, bias, dual, scores)
         return self.best.gap <= self.goal
 
     def _straighten(
@@ -284,7 +289,7 @@ def _has_descended(search: Search) -> bool:
 
 def _few_dense_rows(search: Search) -> bool:
     n, p = search.features.n, search.features.p
-    few = n <= _LARGEST_SPAN and _SPAN_RATIO * n <= p
+    few = n <= _LARGEST_SPAN and _SPAN_RATIO * n <= p and search.budget.affords(n**2 * p)
     return few and not search.features.sparse and not search.features.large_columns.size
 
 
@@ -365,7 +370,7 @@ def _minimise_curve(search: Search, at: Stage) -> None:
         cost=lambda r: problem.loss.value(r, problem.C, problem.sample_weight),
         tol=search.tol,
         exact=search.small,
-        spend=search.budget.spend,
+        budget=search.budget,
     )
     at.guess = at.found.dual
 
@@ -379,7 +384,7 @@ def _minimise_kinks(search: Search, at: Stage) -> None:
         search.precision,
         at.start,
         tol=search.goal,
-        spend=search.budget.spend,
+        budget=search.budget,
         accept=lambda candidate: search.offer(at.view.to_full(candidate)),
     )
     at.guess = at.found.dual
@@ -399,7 +404,7 @@ def _from_inside(search: Search, at: Stage) -> None:
         search.box,
         search.precision,
         tol=0.1 * search.tol,
-        spend=search.budget.spend,
+        budget=search.budget,
     )
 
 
@@ -409,9 +414,11 @@ def _worth_polishing(search: Search, at: Stage) -> bool:
 
 def _polish(search: Search, at: Stage) -> None:
     assert isinstance(search.box, Box)
-    exact = polish_free_set(
-        at.features, search.problem.y, search.box, search.precision, at.guess, at.found.bias
-    )
+    exact = None
+    with suppress(OutOfTime):
+        exact = polish_free_set(
+            at.features, search.problem.y, search.box, search.precision, at.guess, at.found.bias
+        )
     if exact is not None:
         at.found = PrimalDual(*exact)
 
@@ -461,11 +468,8 @@ class Span:
             lower = factor[: features.n].T
             diagonal = np.abs(np.diagonal(lower))
             return None if diagonal.min() <= 1e-13 * diagonal.max() else cls(features, lower)
-        try:
-            lower = scipy.linalg.cholesky(features.rows_gram(rows), lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            return None
-        return cls(features, lower)
+        lower = lower_factor(features.rows_gram(rows))
+        return None if lower is None else cls(features, np.tril(lower))
 
     def to_full(self, point: PrimalDual) -> PrimalDual:
         """Return u = Q z = A' L^-T z."""

@@ -30,7 +30,7 @@ import numpy as np
 
 from anynorm.problem import Problem
 from anynorm.problem.certificate import Certificate, certify
-from anynorm.problem.solution import Progress, Solution
+from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.linear.few_rows import FewRows, few_rows_suit, with_dense_rows
 from anynorm.solvers.linear.pruning import GENEROSITY, WalkModel, less_generous, prune, take_back
@@ -106,7 +106,8 @@ def walk(
     path = _Walk(problem, prune, tol, deadline, progress, {"max_iter": max_iter, "seed": seed})
     rounds = [path.first(start)]
     while len(rounds) < n_rounds:
-        rounds.append(path.next())
+        late = not path.time.in_time() and rounds[-1].certificate.status is Status.TIME_LIMIT
+        rounds.append(replace(rounds[-1], n_iter=0) if late else path.next())
     return rounds
 
 
