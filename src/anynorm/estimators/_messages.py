@@ -140,6 +140,8 @@ def warn_if_not_converged(
     where = f" in {len(short)} of {len(parts)} classes" if len(parts) > 1 else ""
     if certificate.status is Status.TIME_LIMIT:
         remedy = "raise time_limit"
+    elif certificate.status is Status.NEGLIGIBLE:
+        remedy = f"float64 cannot tell what is left from rounding: raise tol, or {rescale}"
     elif n_iter >= max_iter:
         remedy = "raise max_iter"
     else:

@@ -40,6 +40,13 @@ class DualSet:
 
     signed: bool
 
+    def slopes(self, a: Array, near: NDArray[np.bool_]) -> Array:
+        """Return how steeply the loss may rise or fall where its dual variables are a.
+
+        Rows that are `near` a kink may be on either side of it.
+        """
+        return np.abs(a)
+
 
 @dataclass(frozen=True, eq=False)
 class CurvedBox(DualSet):
@@ -67,6 +74,10 @@ class Box(DualSet):
         """Return the box of some rows."""
         return Box(self.signed, self.lower[rows], self.upper[rows], self.shift[rows])
 
+    def slopes(self, a: Array, near: NDArray[np.bool_]) -> Array:
+        """Return the dual variables, at a kink the steeper of its two sides."""
+        return np.where(near & (self.shift == 0), self.upper, np.abs(a))
+
     def gap(self, residual: Array, dual: Array) -> float:
         """Return ``sum_i max_{a in box} a r - a_i r``, the slacks' part of the gap (shift 0)."""
         best = np.where(residual > 0, self.upper, self.lower) * residual
@@ -91,6 +102,10 @@ class BudgetBox(DualSet):
 
     upper: Array
     budget: float
+
+    def slopes(self, a: Array, near: NDArray[np.bool_]) -> Array:
+        """Return the dual variables, at a kink the steeper of its two sides."""
+        return np.where(near, self.upper, np.abs(a))
 
 
 @dataclass(frozen=True, eq=False)

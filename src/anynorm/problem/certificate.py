@@ -32,7 +32,7 @@ class Values(NamedTuple):
     certain : bool
         False where there is no weak duality, as with a kernel that is not positive semidefinite.
     rounding : float
-        A difference of the two that is smaller cannot be told from zero.
+        What rounding may have added to the two, or taken from them.
     """
 
     primal: float
@@ -60,9 +60,9 @@ class Certificate:
     gap : float
         ``(primal - dual) / max(|primal|, |dual|)``; NaN where no certificate is possible.
     status : Status
-        OPTIMAL where the gap is at most tol; NEGLIGIBLE where it is not, but primal - dual is at
-        most ``tol * 1e-10 * zero_primal``, or what rounding leaves of 0; otherwise why the solver
-        stopped.
+        OPTIMAL where the gap is at most tol and rounding cannot hide more; NEGLIGIBLE where that
+        is not so, but primal - dual is at most ``tol * 1e-10 * zero_primal``, or no larger than
+        what rounding may hide; otherwise why the solver stopped.
     tol : float
         The gap asked for.
     zero_primal : float
@@ -190,7 +190,7 @@ def certificate_of(values: Values, tol: float, stopped: Status = Status.MAX_ITER
     if not certain:
         return Certificate(primal, dual, math.nan, Status.UNCERTIFIED, tol, scale)
     gap = relative_gap(primal, dual)
-    if abs(gap) <= tol:
+    if abs(gap) <= tol and rounding <= tol * max(abs(primal), abs(dual)):
         status = Status.OPTIMAL
     elif abs(primal - dual) <= max(tol * FLOOR * scale, rounding):
         status = Status.NEGLIGIBLE

@@ -22,9 +22,9 @@ class Status(enum.StrEnum):
     OPTIMAL
         The relative duality gap is at most tol.
     NEGLIGIBLE
-        It is not, but what is left between the primal and the dual value is next to nothing: at
-        most tol * 1e-10 of the objective at zero.  The optimum is that small, or 0, and rounding
-        hides how small.
+        That cannot be said, but what is left between the primal and the dual value is next to
+        nothing: no more than rounding may hide in float64, or tol * 1e-10 of the objective at zero.
+        The optimum is 0 or that small, or tol asks for digits that are not there.
     MAX_ITER
         The solver stopped before, by max_iter or because no method came closer.
     TIME_LIMIT

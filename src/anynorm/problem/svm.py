@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from anynorm.kernels.gram import Gram
 
 
+_LAST_DIGITS = 2 * float(np.finfo(np.float64).eps)
 _INDEFINITE = 1e-9  # of the largest a'Qa that the diagonal allows: less is rounding
 
 
@@ -250,7 +251,20 @@ class Problem:
         certain = self.gram is None or self._weak_duality(
             (coef, float((self.y * coef) @ scores)), (feasible.a, feasible.curvature)
         )
-        return Values(primal, feasible.value, self.zero_primal(), certain)
+        errors = self.score_errors(coef, intercept, scores)
+        residuals = 1.0 - self.y * (scores + intercept)
+        slopes = self.dual_set.slopes(feasible.a, np.abs(residuals) <= errors)
+        rounding = float(slopes @ errors)
+        return Values(primal, feasible.value, self.zero_primal(), certain, rounding)
+
+    def score_errors(self, coef: Array, intercept: float, scores: Array) -> Array:
+        """Return what rounding may have added to each score, with the bias, or taken from it."""
+        sizes = np.abs(scores)
+        if self.gram is not None:  # K beta adds up terms that may cancel
+            lengths = np.sqrt(np.maximum(self.gram.diagonal(), 0.0))
+            sizes = lengths * float(np.abs(coef) @ lengths)
+        # A margin of 1 is exact where only the bias makes it.
+        return np.where(sizes > 0, _LAST_DIGITS * (sizes + (1.0 + abs(intercept))), 0.0)
 
     def _weak_duality(self, *squares: tuple[Array, float]) -> bool:
         """Whether the kernel is shown to be positive semidefinite, and some ``a'Qa`` agree."""

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anynorm.problem import Problem
-from anynorm.problem.certificate import Values
+from anynorm.problem.certificate import Values, certificate_of, relative_gap
 from anynorm.problem.solution import Solution, Status
 from anynorm.solvers.frame.budget import Budget
-from anynorm.solvers.frame.incumbent import Incumbent
-
-Array = NDArray[np.float64]
 
 _ENOUGH = 4.0  # times P, for C: twice what the sum of the duals may be
 _GROWTH = 1000.0  # where that was not enough, as for squared slacks, which never vanish
@@ -52,43 +49,61 @@ def improved(
     (0.49505, 'optimal')
     """
     known = solution.certificate
-    if known.gap <= tol or np.isnan(known.gap) or not problem.loss.one_sided:
+    if known.status is Status.OPTIMAL or np.isnan(known.gap) or not problem.loss.one_sided:
         return solution
     if known.status is Status.TIME_LIMIT:  # scores anew would take as long as a certificate
         return solution
-    best = Incumbent(problem, tol, budget)
-    best.replace(Values(known.primal, known.dual, known.zero_primal), solution)
+    best = _Point.of(problem, solution)
     clear = _without_slacks(problem, solution)
-    if clear is None or _offer(best, clear) > (1 + tol) * known.primal:
+    if clear is None or clear.values.primal > (1 + tol) * known.primal:
         return solution  # slacks do pay
-    C = _ENOUGH * best.primal / problem.least_weight()
-    while not best.reached and min(problem.C / 2, _MOST * best.primal) > C and budget.goes_on():
+    best = min(best, clear, key=_doubt)
+    C = _ENOUGH * best.values.primal / problem.least_weight()
+    while not best.certified(tol) and budget.goes_on():
+        if min(problem.C / 2, _MOST * best.values.primal) <= C:
+            break
         clear = _without_slacks(problem, solve(replace(problem, C=C)))
-        if clear is not None:
-            _offer(best, clear)
+        best = best if clear is None else min(best, clear, key=_doubt)
         C *= _GROWTH
-    return replace(best.primal_point, certificate=best.certificate(), n_iter=max(1, budget.n_iter))
+    certificate = certificate_of(best.values, tol, budget.stopped)
+    return replace(best.solution, certificate=certificate, n_iter=max(1, budget.n_iter))
 
 
-def _offer(best: Incumbent, clear: Solution) -> float:
-    """Offer a point without slacks; return its primal value."""
-    values = best.problem.values(clear.coef, clear.intercept, clear.dual)
-    best.replace(values, clear)
-    return values.primal
+class _Point(NamedTuple):
+    """A solution and its values in the problem as it was given."""
+
+    solution: Solution
+    values: Values
+
+    @classmethod
+    def of(cls, problem: Problem, solution: Solution) -> _Point:
+        assert solution.coef is not None
+        return cls(solution, problem.values(solution.coef, solution.intercept, solution.dual))
+
+    def certified(self, tol: float) -> bool:
+        return certificate_of(self.values, tol).status is Status.OPTIMAL
 
 
-def _without_slacks(problem: Problem, solution: Solution) -> Solution | None:
-    """The solution scaled until every margin is 1 or more; None where that cannot be."""
+def _doubt(point: _Point) -> float:
+    """The relative gap and what rounding may add to it."""
+    primal, dual, _, _, rounding = point.values
+    return relative_gap(primal, dual) + rounding / max(abs(primal), abs(dual), 1e-300)
+
+
+def _without_slacks(problem: Problem, solution: Solution) -> _Point | None:
+    """The solution scaled until every margin is 1 or more, certainly; None where that cannot be."""
     rows, factor = np.flatnonzero(problem.row_weights()), 1.0
     assert solution.coef is not None
     for _ in range(_SCALINGS):
         coef, bias = factor * solution.coef, factor * solution.intercept
         scores = problem.scores(coef)
-        least = float((problem.y * (scores + bias))[rows].min())
+        safe = problem.y * (scores + bias) - 2.0 * problem.score_errors(coef, bias, scores)
+        least = float(safe[rows].min())
         if least >= 1.0:
             dual = solution.dual if problem.gram is None else coef
             middle = problem.best_bias(scores) if problem.free_bias else bias
-            return replace(solution, coef=coef, intercept=middle, dual=dual)
+            scaled = replace(solution, coef=coef, intercept=middle, dual=dual)
+            return _Point.of(problem, scaled)
         if not least > 0:
             return None
         factor *= (1.0 + 2.0 * (1.0 - least)) if least > _NEARLY else 1.0 / least

@@ -67,6 +67,7 @@ class Incumbent:
     ) -> None:
         self.problem, self.tol, self.budget, self.progress = problem, tol, budget, progress
         self.primal, self.dual, self.scale = float("inf"), -float("inf"), 0.0
+        self.rounding = 0.0
         self.primal_point: Any = None
         self.dual_point: Any = None
         self.certain = True
@@ -82,6 +83,7 @@ class Incumbent:
         self.scale, self.certain = values.scale, self.certain and values.certain
         if values.primal < self.primal or math.isnan(self.primal) or self.primal_point is None:
             self.primal, self.primal_point = values.primal, primal_point
+            self.rounding = values.rounding
         if values.dual > self.dual or math.isnan(self.dual) or self.dual_point is None:
             self.dual, self.dual_point = values.dual, dual_point
         return self.reached
@@ -91,6 +93,7 @@ class Incumbent:
         gap = relative_gap(values.primal, values.dual)
         if self.primal_point is None or gap < self.gap or math.isnan(self.gap):
             self.primal, self.dual, self.scale = values[:3]
+            self.rounding = values.rounding
             self.primal_point = self.dual_point = point
         self.certain = self.certain and values.certain
         self.report(values)
@@ -121,5 +124,5 @@ class Incumbent:
 
     def certificate(self) -> Certificate:
         """The certificate of the best points, with the budget's status where tol was missed."""
-        values = Values(self.primal, self.dual, self.scale, self.certain)
+        values = Values(self.primal, self.dual, self.scale, self.certain, self.rounding)
         return certificate_of(values, self.tol, self.budget.stopped)
