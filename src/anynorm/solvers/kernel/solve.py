@@ -189,8 +189,9 @@ def _worth_the_whole_matrix(search: KernelSearch) -> bool:
     known = isinstance(search.problem.dual_set, BallBox)
     n, gram = search.problem.n_rows, search.rows.gram
     # A step and the certificate at the least: without them there is nothing to show for the time.
-    in_time = search.budget.affords(2.0 * gram.cost(n, n) + n**3 / 3)
-    return has_two_classes(search) and in_time and (not known or n <= _WHOLE_ROWS)
+    least = 2.0 * gram.cost(n, n) + n**3 / 3
+    small = has_two_classes(search) and (not known or n <= _WHOLE_ROWS)
+    return small and search.budget.leaves(least)
 
 
 METHODS = (
