@@ -63,10 +63,7 @@ def assert_same(one: Any, other: Any, where: str = "model") -> None:
     elif hasattr(one, "__dict__") and not isinstance(one, type | str):
         ignored = {"_loss_function_"}
         left = {k: v for k, v in vars(one).items() if k not in ignored}
-        right = dict(vars(other))
-        if "_fill_dtype" not in left:  # scikit-learn 1.6 has none; what newer ones need is added
-            right.pop("_fill_dtype", None)
-        assert_same(dict(sorted(left.items())), dict(sorted(right.items())), where)
+        assert_same(dict(sorted(left.items())), dict(sorted(vars(other).items())), where)
     else:
         assert one == other or (one != one and other != other), where
 
