@@ -115,6 +115,16 @@ def linear_value(X, y, C, loss, w, coef, bias, *, s=None, scales=None, penalties
     return size + Exact(C) * loss_value(loss, margins, w)
 
 
+def blur(A, y, C, loss, w, x, bias) -> Exact:
+    """What the rounding of the scores A x + bias to float64 can add to the loss."""
+    x, bias = exactly(x), Exact(bias)
+    sizes = np.abs(A) @ np.abs(x) + np.abs(bias) + 1
+    margins, rounding = y * (exactly(A) @ x + bias), 2 * Exact(np.finfo(np.float64).eps) * sizes
+    two_sided = loss != "logistic" and (NAMED[loss] if isinstance(loss, str) else loss)[1]
+    worse = np.where(margins > 1, rounding, -rounding) if two_sided else -rounding
+    return Exact(C) * (loss_value(loss, margins + worse, w) - loss_value(loss, margins, w))
+
+
 def kernel_value(K, y, C, loss, w, beta, bias) -> Exact:
     """R + C loss of f = K beta + bias."""
     beta = exactly(beta)

@@ -7,6 +7,7 @@ it; `FAMILIES` is the table of them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -87,7 +88,8 @@ def _fit_linear(model, rows) -> list[Claim]:
             *problem, model.coef_[k], model.intercept_[k], s=s, penalties=penalties
         )
         others = partial(known.linear, *problem, bias=bias, penalties=penalties)
-        claims.append(Claim(certificate, value, others))
+        blur = exact.blur(*problem, model.coef_[k], model.intercept_[k])
+        claims.append(Claim(certificate, value, others, blur=blur))
     return claims
 
 
@@ -120,7 +122,8 @@ def _follow(rows, more, shares) -> list[Claim]:
         value = exact.linear_value(*problem, coef, intercept, penalties=penalties)
         bias = "free" if more["fit_intercept"] else None
         others = partial(known.linear, *problem, bias=bias, penalties=penalties)
-        claims.append(Claim(path.certificate_at(s), value, others))
+        blur = exact.blur(*problem, coef, intercept)
+        claims.append(Claim(path.certificate_at(s), value, others, blur=blur))
     return claims
 
 
@@ -150,7 +153,8 @@ def _walk(model, rows) -> list[Claim]:
                 value = exact.linear_value(*problem, *point, **measure)
                 others = partial(known.linear, *problem, bias=bias, **measure)
                 reached = "scales" in measure  # the walk need not get to the 1-norm
-                claims.append(Claim(certificate.per_class[k], value, others, meant=reached))
+                claim = Claim(certificate.per_class[k], value, others, meant=reached)
+                claims.append(replace(claim, blur=exact.blur(*problem, *point)))
     return claims
 
 
@@ -255,11 +259,13 @@ def _fit_kernel(model, X, K, rows, loss, definite) -> list[Claim]:
             problem = (rows.X, y, model.C, loss, rows.w)
             coef = exact.exactly(rows.X).T @ exact.exactly(beta)
             value = exact.linear_value(*problem, coef, model.intercept_[k])
-            claims.append(Claim(certificate, value, partial(known.linear, *problem), definite))
-            continue
-        problem = (K, y, model.C, loss, rows.w)
-        value = exact.kernel_value(*problem, beta, model.intercept_[k])
-        claims.append(Claim(certificate, value, partial(known.kernel, *problem), definite))
+            others = partial(known.linear, *problem)
+        else:
+            problem = (K, y, model.C, loss, rows.w)
+            value = exact.kernel_value(*problem, beta, model.intercept_[k])
+            others = partial(known.kernel, *problem)
+        blur = exact.blur(K, y, model.C, loss, rows.w, beta, model.intercept_[k])
+        claims.append(Claim(certificate, value, others, definite, blur=blur))
     return claims
 
 

@@ -36,6 +36,8 @@ class Claim:
         Whether there can be a claim: not for kernels that are indefinite.
     feasible : bool
         Whether the point satisfies the constraints.
+    blur : longdouble
+        What rounding the scores to float64 can add to the value.
     meant : bool
         Whether this is what was to be solved; other certificates are true or false, no more.
     """
@@ -45,6 +47,7 @@ class Claim:
     known: Callable[[], Sequence[Exact]]
     definite: bool = True
     feasible: bool = True
+    blur: Exact | float = 0.0
     meant: bool = True
 
     @property
@@ -53,8 +56,8 @@ class Claim:
         return self.certificate.status == Status.OPTIMAL
 
 
-def complaints(claim: Claim) -> list[str]:
-    """What is false; nothing where nothing is claimed."""
+def complaints(claim: Claim, *, blurred: bool = False) -> list[str]:
+    """What is false, or is so for one who sees scores in float64; nothing without a claim."""
     if not claim.claims:
         return []
     stated = claim.certificate
@@ -65,7 +68,7 @@ def complaints(claim: Claim) -> list[str]:
     primal, dual, gap, tol = stated.primal, stated.dual, stated.gap, stated.tol
     if not all(map(math.isfinite, (primal, dual, gap))):
         return [f"primal {primal:g}, dual {dual:g}, gap {gap:g}"]
-    unseen = Exact(UNSEEN) * Exact(stated.zero_primal)
+    unseen = Exact(UNSEEN) * Exact(stated.zero_primal) + Exact(claim.blur if blurred else 0.0)
     asked = Exact(tol) * Exact(max(abs(primal), abs(dual)))
     found = []
     if not abs(Exact(primal) - claim.primal) <= asked + unseen:

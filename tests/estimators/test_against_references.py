@@ -121,7 +121,7 @@ def test_every_problem_by_an_interior_point_solver(loss, intercept, C):
 @pytest.mark.parametrize(("n", "p"), [(30, 60), (60, 30)])
 def test_sparse_and_dense_problems_of_either_shape(n, p, loss):
     rng = np.random.default_rng(5)
-    X = sp.random_array((n, p), density=0.2, rng=rng, format="csr")
+    X = sp.random_array((n, p), density=0.2, random_state=rng, format="csr")
     y = np.where(rng.random(n) < 0.4, -1.0, 1.0)
     reference = solve_primal(Problem(y=y, C=3.0, loss=get_loss(loss), X=X, intercept="free"))
     for given in (X, X.tocsc(), X.toarray()):

@@ -16,6 +16,7 @@ from sklearn.ensemble import BaggingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.inspection import permutation_importance
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.pipeline import make_pipeline
@@ -159,7 +160,8 @@ def test_weights_through_metadata_routing():
         model.set_score_request(sample_weight=True)
         pipeline = make_pipeline(StandardScaler(with_mean=False).set_fit_request(), model)
         pipeline[0].set_fit_request(sample_weight=False)
-        search = GridSearchCV(pipeline, {"linearsvc__C": [0.5]}, cv=3)
+        weighed = get_scorer("accuracy").set_score_request(sample_weight=True)
+        search = GridSearchCV(pipeline, {"linearsvc__C": [0.5]}, cv=3, scoring=weighed)
         search.fit(X, y, sample_weight=weights)
         scores = cross_val_score(model, X, y, params={"sample_weight": weights}, cv=3)
     scaled = StandardScaler(with_mean=False).fit_transform(X)

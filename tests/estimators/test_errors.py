@@ -118,7 +118,7 @@ BAD_X = {
     "no rows": (X[:0], "X cannot be used: .*0 sample", "minimum of 1"),
     "no columns": (X[:, :0], "X cannot be used: .*0 feature", "minimum of 1"),
     "one dimension": (X[:, 0], "X cannot be used: Expected 2D", "reshape(-1, 1)"),
-    "three dimensions": (X[:, :, None], "X cannot be used: .*dim 3", "<= 2 is required"),
+    "three dimensions": (X[:, :, None], "X cannot be used: .*dim 3", "<= 2"),
     "a scalar": (3.0, "X cannot be used: Expected 2D", "Reshape"),
     "ragged rows": ([[1, 2], [3]] * 10, "X must be a table", "same length"),
 }

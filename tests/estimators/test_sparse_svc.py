@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.feature_selection import SelectFromModel
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -68,7 +69,7 @@ def test_the_optimum_is_that_of_other_solvers(loss, intercept, C):
 @pytest.mark.parametrize(("n", "p"), [(25, 80), (80, 25)])
 def test_either_shape_and_every_storage(n, p, loss):
     rng = np.random.default_rng(5)
-    X = sp.random_array((n, p), density=0.3, rng=rng, format="csr")
+    X = sp.random_array((n, p), density=0.3, random_state=rng, format="csr")
     y = np.where(rng.random(n) < 0.4, -1.0, 1.0)
     value = least_one_norm(X, y, C=3.0, loss=loss)
     for given in (X, X.tocsc(), X.toarray(), np.asfortranarray(X.toarray())):
@@ -324,8 +325,9 @@ def test_weights_through_metadata_routing():
     with config_context(enable_metadata_routing=True):
         model = SparseSVC().set_fit_request(sample_weight=True)
         scaler = StandardScaler(with_mean=False).set_fit_request(sample_weight=False)
-        search = GridSearchCV(make_pipeline(scaler, model), {"sparsesvc__C": [0.5]}, cv=3)
-        model.set_score_request(sample_weight=True)
+        weighed = get_scorer("accuracy").set_score_request(sample_weight=True)
+        pipeline = make_pipeline(scaler, model)
+        search = GridSearchCV(pipeline, {"sparsesvc__C": [0.5]}, cv=3, scoring=weighed)
         search.fit(X, y, sample_weight=weights)
     scaled = StandardScaler(with_mean=False).fit_transform(X)
     alone = SparseSVC(C=0.5).fit(scaled, y, sample_weight=weights)

@@ -212,7 +212,7 @@ class PathDisplay:
         """The features to label, the largest at the end first, and all others ever in use."""
         used = np.flatnonzero(np.diff(self.coefs.indptr))
         ends = np.abs(self.coefs[[-1]].toarray()[0][used])
-        peaks = abs(self.coefs).max(axis=0).toarray()[used]
+        peaks = abs(self.coefs).max(axis=0).toarray().ravel()[used]  # a row in SciPy 1.12
         order = used[np.lexsort((used, -peaks, -ends))].tolist()
         return order[:n_labels], order[n_labels:]
 

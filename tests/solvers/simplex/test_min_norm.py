@@ -323,7 +323,7 @@ def test_soft_margins_with_most_points_in_use(C, offset, labels):
     from anynorm.reductions import soft_margin
 
     rng = np.random.default_rng(0)
-    X = sp.random_array((1500, 600), density=0.02, rng=rng, format="csr")
+    X = sp.random_array((1500, 600), density=0.02, random_state=rng, format="csr")
     y = np.where(rng.random(1500) < 0.5, -1.0, 1.0) if labels else None
     points = soft_margin(X, y, C, offset=offset)
     min_norm_point(soft_margin(X[:50], y if y is None else y[:50], C, offset=offset))  # compiled

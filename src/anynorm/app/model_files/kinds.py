@@ -351,8 +351,16 @@ def _ours() -> Iterable[Kind]:
 
 def _mended_imputer(state: State) -> State:
     """What older versions of scikit-learn have not: the dtype of the values to fill in."""
-    old = {"_fill_dtype": state["_fit_dtype"]} if "_fit_dtype" in state else {}
-    return old | state
+    lacking = "_fit_dtype" in state and _keeps_fill_dtype()
+    return {"_fill_dtype": state["_fit_dtype"]} | state if lacking else state
+
+
+@cache
+def _keeps_fill_dtype() -> bool:
+    """Whether the imputer of the installed scikit-learn has it."""
+    from sklearn.impute import SimpleImputer
+
+    return hasattr(SimpleImputer().fit([[0.0]]), "_fill_dtype")
 
 
 def _scikit_learn() -> Iterable[Kind]:
