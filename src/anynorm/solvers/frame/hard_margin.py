@@ -53,7 +53,7 @@ def improved(
         return solution
     if known.status is Status.TIME_LIMIT:  # scores anew would take as long as a certificate
         return solution
-    best = _Point.of(problem, solution)
+    best = _Candidate.of(problem, solution)
     clear = _without_slacks(problem, solution)
     if clear is None or clear.values.primal > (1 + tol) * known.primal:
         return solution  # slacks do pay
@@ -69,14 +69,14 @@ def improved(
     return replace(best.solution, certificate=certificate, n_iter=max(1, budget.n_iter))
 
 
-class _Point(NamedTuple):
+class _Candidate(NamedTuple):
     """A solution and its values in the problem as it was given."""
 
     solution: Solution
     values: Values
 
     @classmethod
-    def of(cls, problem: Problem, solution: Solution) -> _Point:
+    def of(cls, problem: Problem, solution: Solution) -> _Candidate:
         assert solution.coef is not None
         return cls(solution, problem.values(solution.coef, solution.intercept, solution.dual))
 
@@ -84,13 +84,13 @@ class _Point(NamedTuple):
         return certificate_of(self.values, tol).status is Status.OPTIMAL
 
 
-def _doubt(point: _Point) -> float:
+def _doubt(point: _Candidate) -> float:
     """The relative gap and what rounding may add to it."""
     primal, dual, _, _, rounding = point.values
     return relative_gap(primal, dual) + rounding / max(abs(primal), abs(dual), 1e-300)
 
 
-def _without_slacks(problem: Problem, solution: Solution) -> _Point | None:
+def _without_slacks(problem: Problem, solution: Solution) -> _Candidate | None:
     """The solution scaled until every margin is 1 or more, certainly; None where that cannot be."""
     rows, factor = np.flatnonzero(problem.row_weights()), 1.0
     assert solution.coef is not None
@@ -103,7 +103,7 @@ def _without_slacks(problem: Problem, solution: Solution) -> _Point | None:
             dual = solution.dual if problem.gram is None else coef
             middle = problem.best_bias(scores) if problem.free_bias else bias
             scaled = replace(solution, coef=coef, intercept=middle, dual=dual)
-            return _Point.of(problem, scaled)
+            return _Candidate.of(problem, scaled)
         if not least > 0:
             return None
         factor *= (1.0 + 2.0 * (1.0 - least)) if least > _NEARLY else 1.0 / least

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from anynorm.norms.dual_sets import BallBox
 from anynorm.problem.certificate import Values
+from anynorm.solvers.frame.patience import Patience
 from anynorm.solvers.kernel.box_duals import bounded
 from anynorm.solvers.kernel.search import KernelSearch
 from anynorm.solvers.kernel.smo import BoxResult, ValuesAt, minimise_box
@@ -37,6 +38,7 @@ from anynorm.solvers.kernel.smo import BoxResult, ValuesAt, minimise_box
 Array = NDArray[np.float64]
 
 _SEARCHES = 60  # multipliers at the most
+_IDLE = 4  # multipliers without a tenth of the gap: the brackets then close on rounding
 _LOOSE = 1e-2  # the gap to which the first is solved
 _INNER = 0.1  # of the gap: how well the problem of one multiplier is solved
 _TIGHTEST = 1e-13  # a gap that float64 can still tell
@@ -70,13 +72,14 @@ class _MultiplierSearch:
         if beta is not None and beta.any():
             mu = self._suggested(beta, mu)
         inner = max(min(_LOOSE, _FARTHEST * self.tol), _INNER * self.tol)
+        patience = Patience(_IDLE, 0.9)
         for _ in range(_SEARCHES):
             found = self._at(mu, inner, beta)
             beta, phi = found.beta, self._length_of(found.beta)
             here = self._offer(found, phi)
             gap = self.best.gap
             done = self.best.reached or not self.search.budget.goes_on()
-            if done or phi == 0.0 or math.isnan(gap):
+            if done or phi == 0.0 or math.isnan(gap) or patience.is_over(gap):
                 return
             # The problem of one multiplier is strongly convex: that bounds the error of phi.
             size = max(abs(here.dual), abs(here.primal))
