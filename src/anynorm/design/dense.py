@@ -74,21 +74,21 @@ class DenseDesign(Design):
         places = ranges(max(self.shape), max(1, ENTRIES_PER_TASK // width))
         return [(place, every) if self.n >= self.p else (every, place) for place in places]
 
-    def _part(self, place: tuple[slice, slice]) -> Array:
-        return _wide(self.stored[place])
+    def _part(self, place: tuple[slice, slice]) -> DenseDesign:
+        return DenseDesign(self.stored[place])
 
     def _times(self, w: Array) -> Array:
         parts = self._parts
         if len(parts) == 1:
             return super()._times(w)
-        tiles = each(lambda k: self._part(parts[k]) @ w[parts[k][1]], len(parts))
+        tiles = each(lambda k: self._part(parts[k])._times(w[parts[k][1]]), len(parts))
         return np.concatenate(list(tiles)) if self.n >= self.p else sum(tiles, start=next(tiles))
 
     def _transposed_times(self, a: Array) -> Array:
         parts = self._parts
         if len(parts) == 1:
             return super()._transposed_times(a)
-        tiles = each(lambda k: self._part(parts[k]).T @ a[parts[k][0]], len(parts))
+        tiles = each(lambda k: self._part(parts[k])._transposed_times(a[parts[k][0]]), len(parts))
         return sum(tiles, start=next(tiles)) if self.n >= self.p else np.concatenate(list(tiles))
 
     def _few(self, columns: Places) -> bool:

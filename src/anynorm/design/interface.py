@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy.linalg.blas
 
 from anynorm.design.blocks import ranges
 from anynorm.design.limits import BLOCK_ENTRIES, PRODUCTS_PER_CALL, PRODUCTS_PER_TASK
@@ -228,27 +229,42 @@ class Design(ABC):
 
     def _gram_by_blocks(self, rows: Places, weights: Array, center: Array | None) -> Array:
         """The weighted Gram matrix by blocks of dense rows, some blocks to a thread."""
-        square = max(1, self.p**2)
-        # Blocks of p/2 rows keep the sum in the processor's hands without much memory.
-        step = max(64, self.p // 2, BLOCK_ENTRIES // max(1, self.p))
-        step = max(16, min(step, 2 * PRODUCTS_PER_CALL // square))
+        square, root = max(1, self.p**2), np.sqrt(weights)
         least = max(PRODUCTS_PER_TASK // square, rows.size // max(1, _PARTIAL_SUMS // square))
-        parts = list(ranges(rows.size, max(step, -(-least // step) * step)))
-        root = np.sqrt(weights)
+        parts = list(ranges(rows.size, max(1, least)))
+        if len(parts) == 1:
+            return self._gram_in_place(rows, root, center)
+        step = max(64, 2 * self.p, BLOCK_ENTRIES // max(1, self.p))
+        step = max(16, min(step, 2 * PRODUCTS_PER_CALL // square))
 
         def gram_of(k: int) -> Array:
             out = np.zeros((self.p, self.p))
-            for start in range(parts[k].start, parts[k].stop, step):
-                place = slice(start, min(start + step, parts[k].stop))
-                block = self.dense_rows(rows[place])
-                if center is not None:
-                    block = block - center
-                block = block * root[place, None]
-                out += block.T @ block
+            for place in ranges(parts[k].stop, step, parts[k].start):
+                block = self._weighted_rows(rows[place], root[place], center)
+                out += block.T @ block  # which lets other threads run, as a sum in place does not
                 look()
             return out
 
         return sum(run(gram_of, len(parts)), start=np.zeros((self.p, self.p)))
+
+    def _gram_in_place(self, rows: Places, root: Array, center: Array | None) -> Array:
+        """The same by one thread, with no second matrix of its size."""
+        out = np.zeros((self.p, self.p), order="F")
+        # Blocks of p/2 rows keep the sum in the processor's hands without much memory.
+        step = max(64, self.p // 2, BLOCK_ENTRIES // max(1, self.p))
+        step = max(16, min(step, 2 * PRODUCTS_PER_CALL // max(1, self.p**2)))
+        for place in ranges(rows.size if self.p else 0, step):
+            block = self._weighted_rows(rows[place], root[place], center)
+            out = scipy.linalg.blas.dsyrk(1.0, block.T, beta=1.0, c=out, lower=1, overwrite_c=1)
+            look()
+        out += np.tril(out, -1).T
+        return out
+
+    def _weighted_rows(self, rows: Places, root: Array, center: Array | None) -> Array:
+        block = self.dense_rows(rows)
+        if center is not None:
+            block = block - center
+        return block * root[:, None]
 
     def rows_gram(self, rows: Places, others: Places | None = None) -> Array:
         """X_J X_J', |J| x |J|, or the products of some rows with others."""
