@@ -82,11 +82,11 @@ def seconds_to_obey(work):
 
 def divided_work(monkeypatch):
     """A list of how many tasks each piece of work had that was divided among threads."""
-    seen, begin = [], threads._Run.__init__
+    seen, begin = [], threads._SharedTasks.__init__
 
     def noted(shared, task, count, share):
         seen.append(count)
         begin(shared, task, count, share)
 
-    monkeypatch.setattr(threads._Run, "__init__", noted)
+    monkeypatch.setattr(threads._SharedTasks, "__init__", noted)
     return seen

@@ -109,7 +109,7 @@ def run(task: Callable[[int], Result], count: int) -> list[Result]:
     n_threads = min(count, allowed())
     if n_threads <= 1:
         return [task(k) for k in range(count)]
-    shared = _Run(task, count, allowed() // n_threads)
+    shared = _SharedTasks(task, count, allowed() // n_threads)
     for _ in range(n_threads - 1):
         _helpers.call(partial(contextvars.copy_context().run, shared.work))
     try:
@@ -135,7 +135,7 @@ class _Over(BaseException):
     """The run that a task belongs to has failed; not an error that solvers could mend."""
 
 
-class _Run:
+class _SharedTasks:
     """Tasks that several threads take one after the other."""
 
     def __init__(self, task: Callable[[int], Any], count: int, share: int) -> None:
