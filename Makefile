@@ -12,6 +12,7 @@
 #   make bench-sparse  the 1-norm SVM, paths and single fits, against LP solvers and liblinear (fifteen minutes)
 #   make bench-kernel  SVC, BudgetSVC, LeastNormSVC and LeastSquaresSVC against libsvm and scipy (fifteen minutes)
 #   make bench-bridge  min_norm_point and ConstrainedLasso against their peers (five minutes)
+#   make bench-cores   all cores against one, and BLAS left alone against BLAS with one thread (ten minutes)
 #   make papers-walk   the walk paper's table and figures; does what is not recorded yet (hours from nothing)
 #   make papers-path   the 1-norm SVM paper's tables and figures, likewise (half an hour from nothing)
 #   make papers-kernel the Least 1-norm and the budget paper's tables and figures, likewise (an hour from nothing)
@@ -20,7 +21,7 @@
 #
 # make PYTHON=/path/to/python3.12 demo    uses that interpreter for a new environment
 
-BENCHMARKS := bench-linear bench-walk bench-sparse bench-kernel bench-bridge
+BENCHMARKS := bench-linear bench-walk bench-sparse bench-kernel bench-bridge bench-cores
 PAPERS := papers-walk papers-path papers-kernel papers-bridge
 
 .DEFAULT_GOAL := help

@@ -316,6 +316,8 @@ def command(
     prepare: Callable[[pathlib.Path, argparse.Namespace], Jobs],
     packages: Sequence[str],
     arguments: Sequence[str] | None = None,
+    *,
+    clock: str = "CPU seconds, one thread each side",
 ) -> list[Row]:
     """The command line of a benchmark: run the rows asked for, print each, and the table.
 
@@ -341,7 +343,7 @@ def command(
                 # Goals are about the full size.
                 rows.append(dataclasses.replace(row, bound=None) if options.quick else row)
                 print("  ".join(cell for cell in rows[-1].cells().values() if cell), flush=True)
-    print(f"\nCPU seconds, one thread each side, {time.monotonic() - start:.0f} s in all\n")
+    print(f"\n{clock}, {time.monotonic() - start:.0f} s in all\n")
     print(table(rows))
     if output is not None:
         save(rows, output, packages)

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from anynorm.design import threads
+
 _SOLVERS = {
     "LinearSVC": ("anynorm.solvers.linear", "solve_linear"),
     "SparseSVC": ("anynorm.solvers.one_norm", "solve_one_norm"),
@@ -76,3 +78,15 @@ def seconds_to_obey(work):
         return sent[0].seconds
     finally:
         timer.cancel()
+
+
+def divided_work(monkeypatch):
+    """A list of how many tasks each piece of work had that was divided among threads."""
+    seen, begin = [], threads._SharedTasks.__init__
+
+    def noted(shared, task, count, share):
+        seen.append(count)
+        begin(shared, task, count, share)
+
+    monkeypatch.setattr(threads._SharedTasks, "__init__", noted)
+    return seen

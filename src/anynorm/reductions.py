@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from anynorm.design import Matrix, design_of
 from anynorm.design.checks import Array, finite_matrix, finite_vector, positive, signs
 from anynorm.design.points import Points, as_points
+from anynorm.design.threads import entry_point
 
 __all__ = ["LassoAsSVM", "SVMAsLasso", "SoftMargin", "lasso_to_svm", "soft_margin", "svm_to_lasso"]
 
@@ -34,6 +35,7 @@ _STRICT = 1e-6  # D is larger than the longest point by this share
 _ENOUGH = 0.5  # the perceptron goes on until its margin is this share of the best possible
 
 
+@entry_point
 def lasso_to_svm(A: Any, b: ArrayLike, radius: float = 1.0) -> LassoAsSVM:
     """Return the SVM that is equivalent to a Lasso: 2n points for n columns, none of them stored.
 
@@ -73,6 +75,7 @@ def lasso_to_svm(A: Any, b: ArrayLike, radius: float = 1.0) -> LassoAsSVM:
     return LassoAsSVM(A, finite_vector(b, "b", A.shape[0], "row"), positive(radius, "radius"))
 
 
+@entry_point
 def lasso_by_svm(
     A: Array, b: Array, radius: float, start: Array, *, tol: float, deadline: float
 ) -> Array:
@@ -85,6 +88,7 @@ def lasso_by_svm(
     return points.to_lasso(found.x)
 
 
+@entry_point
 def svm_to_lasso(A: Any, w: ArrayLike | None = None, *, max_updates: int = 10_000) -> SVMAsLasso:
     """Return the Lasso that is equivalent to an SVM: the same optima, and the same values there.
 
@@ -143,6 +147,7 @@ def svm_to_lasso(A: Any, w: ArrayLike | None = None, *, max_updates: int = 10_00
     return SVMAsLasso(points, unit, float(margins[worst]), float(lengths.max()) * (1 + _STRICT))
 
 
+@entry_point
 def soft_margin(
     X: Any, y: ArrayLike | None = None, C: float = 1.0, *, offset: float | None = None
 ) -> SoftMargin:

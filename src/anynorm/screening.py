@@ -52,6 +52,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.design.limits import ROUNDING
+from anynorm.design.threads import entry_point
 from anynorm.losses.bias import optimal_bias_interval
 from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
@@ -132,6 +133,7 @@ class Screening:
         return f"{', '.join(parts)} (relative gap {self.gap:.1e}, radius {self.radius:.2g})"
 
 
+@entry_point
 def screen(problem: Problem, solution: Solution) -> Screening:
     """Return what is certain about the optimum, given any solution, however rough.
 

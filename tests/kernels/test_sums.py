@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
+from anynorm.design.threads import Threads
 from anynorm.kernels import sums as sums_module
 from anynorm.kernels.gram import Gram, make_gram
 from tests.kernels.cases import BETA, FORMS, KERNELS, RNG, X_NEW, X, many_blocks_even_here
@@ -23,7 +24,8 @@ def test_sums_for_several_weights_threads_and_ways_to_store_rows(name, form, mon
     sums = gram.sums([1, 4, 5, 12])
     for kind in FORMS.values():
         for n_jobs in (None, 2):
-            assert np.allclose(sums(kind(X_NEW), weights, n_jobs), expected)
+            with Threads(n_jobs):
+                assert np.allclose(sums(kind(X_NEW), weights), expected)
     assert np.array_equal(sums(X_NEW, weights, 2), sums(X_NEW, weights, 3))
     assert gram.sums([])(X_NEW, weights[:0]).shape == (5, 3)
 

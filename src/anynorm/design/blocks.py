@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from anynorm.design import limits
 
 
-def ranges(stop: int, step: int) -> Iterator[slice]:
-    """Slices of `step` that make up 0..stop."""
-    for start in range(0, stop, step):
+def ranges(stop: int, step: int, first: int = 0) -> Iterator[slice]:
+    """Slices of `step` that make up first..stop."""
+    for start in range(first, stop, step):
         yield slice(start, min(start + step, stop))
 
 

@@ -7,11 +7,14 @@ float64 and memory stays that of the data.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 
+from anynorm.design.blocks import ranges
 from anynorm.design.interface import Array, Design, Places, Tile
-from anynorm.design.limits import BLOCK_ENTRIES, PRODUCTS_PER_CALL
+from anynorm.design.limits import BLOCK_ENTRIES, ENTRIES_PER_TASK, PRODUCTS_PER_CALL
+from anynorm.design.threads import each
 from anynorm.design.watch import look
 
 # Copying one of so many rows, or columns, is faster than a product with all of them.
@@ -61,6 +64,32 @@ class DenseDesign(Design):
         if columns is not None and self._few(columns):
             return self.dense_columns(columns).T @ a
         return super().rmatvec(a, rows=rows, columns=columns)
+
+    @cached_property
+    def _parts(self) -> list[tuple[slice, slice]]:
+        """Rows and columns of the parts that threads multiply, along the longer side of X."""
+        every, width = slice(None), min(self.shape)
+        if self.n * self.p < 2 * ENTRIES_PER_TASK:
+            return [(every, every)]
+        places = ranges(max(self.shape), max(1, ENTRIES_PER_TASK // width))
+        return [(place, every) if self.n >= self.p else (every, place) for place in places]
+
+    def _part(self, place: tuple[slice, slice]) -> DenseDesign:
+        return DenseDesign(self.stored[place])
+
+    def _times(self, w: Array) -> Array:
+        parts = self._parts
+        if len(parts) == 1:
+            return super()._times(w)
+        tiles = each(lambda k: self._part(parts[k])._times(w[parts[k][1]]), len(parts))
+        return np.concatenate(list(tiles)) if self.n >= self.p else sum(tiles, start=next(tiles))
+
+    def _transposed_times(self, a: Array) -> Array:
+        parts = self._parts
+        if len(parts) == 1:
+            return super()._transposed_times(a)
+        tiles = each(lambda k: self._part(parts[k])._transposed_times(a[parts[k][0]]), len(parts))
+        return sum(tiles, start=next(tiles)) if self.n >= self.p else np.concatenate(list(tiles))
 
     def _few(self, columns: Places) -> bool:
         return _FEW_COLUMNS[self._by_columns] * columns.size < self.p

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import scipy.linalg.blas
 
-from anynorm.design.limits import BLOCK_ENTRIES, PRODUCTS_PER_CALL
+from anynorm.design.blocks import ranges
+from anynorm.design.limits import BLOCK_ENTRIES, PRODUCTS_PER_CALL, PRODUCTS_PER_TASK
+from anynorm.design.threads import run
 from anynorm.design.watch import look
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ Places: TypeAlias = np.ndarray
 
 _BAD_SCALE = 1e4  # columns are large from this multiple of the usual length on
 _CANCELLED = 1e-3  # of a diagonal entry: what centring may leave before it is done row by row
+_PARTIAL_SUMS = 1 << 23  # entries of Gram matrices that threads make at once: 64 MB
 _GRAM_UPDATES = 20  # of a Gram matrix in a row, before it is summed anew to remove rounding
 
 
@@ -127,8 +130,7 @@ class Design(ABC):
     ) -> Array:
         """X w; X_J w for some rows, X_K w for as many entries of w as there are columns in K."""
         w = self.to_coef(_spread(np.asarray(w, dtype=np.float64), columns, self.p))
-        products = ((t.rows, t.entries @ w[t.columns]) for t in self.tiles(small=False))
-        out = _summed(products, (self.n, *w.shape[1:]))
+        out = self._times(w)
         return out if rows is None else out[rows]
 
     def rmatvec(
@@ -136,9 +138,18 @@ class Design(ABC):
     ) -> Array:
         """X'a; X_J'a for as many entries of a as there are rows in J, X_K'a for some columns."""
         a = _spread(np.asarray(a, dtype=np.float64), rows, self.n)
-        products = ((t.columns, t.entries.T @ a[t.rows]) for t in self.tiles(small=False))
-        out = self.to_coef(_summed(products, (self.p, *a.shape[1:])))
+        out = self.to_coef(self._transposed_times(a))
         return out if columns is None else out[columns]
+
+    def _times(self, w: Array) -> Array:
+        """X w before scaling."""
+        products = ((t.rows, t.entries @ w[t.columns]) for t in self.tiles(small=False))
+        return _summed(products, (self.n, *w.shape[1:]))
+
+    def _transposed_times(self, a: Array) -> Array:
+        """X'a before scaling."""
+        products = ((t.columns, t.entries.T @ a[t.rows]) for t in self.tiles(small=False))
+        return _summed(products, (self.p, *a.shape[1:]))
 
     def matvec_by_portions(self, w: Array, portions: list[Array]) -> Array:
         """X_K w_K for every portion K of the columns, as the columns of one array."""
@@ -217,21 +228,43 @@ class Design(ABC):
         return self._gram_by_blocks(rows, weights, None)
 
     def _gram_by_blocks(self, rows: Places, weights: Array, center: Array | None) -> Array:
-        """The weighted Gram matrix by blocks of dense rows."""
+        """The weighted Gram matrix by blocks of dense rows, some blocks to a thread."""
+        square, root = max(1, self.p**2), np.sqrt(weights)
+        least = max(PRODUCTS_PER_TASK // square, rows.size // max(1, _PARTIAL_SUMS // square))
+        parts = list(ranges(rows.size, max(1, least)))
+        if len(parts) == 1:
+            return self._gram_in_place(rows, root, center)
+        step = max(64, 2 * self.p, BLOCK_ENTRIES // max(1, self.p))
+        step = max(16, min(step, 2 * PRODUCTS_PER_CALL // square))
+
+        def gram_of(k: int) -> Array:
+            out = np.zeros((self.p, self.p))
+            for place in ranges(parts[k].stop, step, parts[k].start):
+                block = self._weighted_rows(rows[place], root[place], center)
+                out += block.T @ block  # which lets other threads run, as a sum in place does not
+                look()
+            return out
+
+        return sum(run(gram_of, len(parts)), start=np.zeros((self.p, self.p)))
+
+    def _gram_in_place(self, rows: Places, root: Array, center: Array | None) -> Array:
+        """The same by one thread, with no second matrix of its size."""
         out = np.zeros((self.p, self.p), order="F")
         # Blocks of p/2 rows keep the sum in the processor's hands without much memory.
         step = max(64, self.p // 2, BLOCK_ENTRIES // max(1, self.p))
         step = max(16, min(step, 2 * PRODUCTS_PER_CALL // max(1, self.p**2)))
-        root = np.sqrt(weights)
-        for start in range(0, rows.size if self.p else 0, step):
-            block = self.dense_rows(rows[start : start + step])
-            if center is not None:
-                block = block - center
-            block = block * root[start : start + step, None]
+        for place in ranges(rows.size if self.p else 0, step):
+            block = self._weighted_rows(rows[place], root[place], center)
             out = scipy.linalg.blas.dsyrk(1.0, block.T, beta=1.0, c=out, lower=1, overwrite_c=1)
             look()
         out += np.tril(out, -1).T
         return out
+
+    def _weighted_rows(self, rows: Places, root: Array, center: Array | None) -> Array:
+        block = self.dense_rows(rows)
+        if center is not None:
+            block = block - center
+        return block * root[:, None]
 
     def rows_gram(self, rows: Places, others: Places | None = None) -> Array:
         """X_J X_J', |J| x |J|, or the products of some rows with others."""

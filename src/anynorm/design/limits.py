@@ -19,6 +19,10 @@ PAIRS_PER_CALL = 50_000_000  # of entries of one row, multiplied and added to a 
 STEPS_PER_CALL = 100_000_000  # numbers of a dense matrix that a compiled loop adds up in order
 PRODUCTS_PER_CALL = 1 << 31  # multiplications inside BLAS
 
+# Threads: the least work that is worth handing to another one, a few times what that costs.
+ENTRIES_PER_TASK = 1 << 18  # of X, or of kernel rows, read once: 0.1 ms and more
+PRODUCTS_PER_TASK = 1 << 24  # multiplications inside BLAS: 0.5 ms
+
 # Rounding, relative to the numbers that are added up.
 ROUNDING = 1e-12  # what a bound may be exceeded by and two sums differ by: 5000 last digits
 FLOAT32_ROUNDING = 6e-8  # half the distance of float32 numbers at 1

@@ -2,16 +2,17 @@
 
 Work that takes long (a Gram matrix, a factor, sums over all rows) calls `look` between its parts.
 Whoever started it says with `watched` what is looked at there; it ends the work by an exception.
-A watch holds for the thread that set it, and watches add up.
+A watch holds for the thread that set it and for tasks that this one has given to others, and
+watches add up.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
-_HERE = threading.local()
+_WATCHES: ContextVar[tuple[Callable[[], None], ...]] = ContextVar("watches", default=())
 
 
 def look() -> None:
@@ -26,14 +27,14 @@ def look() -> None:
     ...         look()
     looked
     """
-    for ask in getattr(_HERE, "watches", ()):
+    for ask in _WATCHES.get():
         ask()
 
 
 @contextmanager
 def watched(ask: Callable[[], None]) -> Iterator[None]:
     """Have `ask` called at every `look` inside, which may raise."""
-    with _watches((*getattr(_HERE, "watches", ()), ask)):
+    with _watches((*_WATCHES.get(), ask)):
         yield
 
 
@@ -46,9 +47,8 @@ def unwatched() -> Iterator[None]:
 
 @contextmanager
 def _watches(watches: tuple[Callable[[], None], ...]) -> Iterator[None]:
-    before = getattr(_HERE, "watches", ())
-    _HERE.watches = watches
+    before = _WATCHES.set(watches)
     try:
         yield
     finally:
-        _HERE.watches = before
+        _WATCHES.reset(before)

@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from anynorm.design import Matrix
+from anynorm.design.threads import entry_point
 from anynorm.estimators.checks.labels import Labelled, validate
 from anynorm.estimators.checks.parameters import check_parameters, one_of
 
@@ -63,6 +64,7 @@ class SearchedClassifier:
     cv: Any
     _rules: ClassVar[tuple[str, ...]]
 
+    @entry_point
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose by cross-validation, then fit to all rows.
 

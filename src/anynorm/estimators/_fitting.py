@@ -7,18 +7,15 @@ written to it until all the solutions are there.
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from anynorm.design.threads import without_blas_threads
-from anynorm.design.watch import watched
+from anynorm.design.threads import allowed, entry_point, run
+from anynorm.design.watch import look
 from anynorm.estimators._messages import say_certificates, warn_if_not_converged
 from anynorm.estimators.checks.labels import Labelled
 from anynorm.estimators.checks.parameters import check_parameters, intercept_kind, seed
@@ -61,7 +58,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
     intercept_: np.ndarray
     classes_: np.ndarray
 
-    @without_blas_threads
+    @entry_point
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier.
 
@@ -156,7 +153,7 @@ def solve_classes(
     """
     starts, first = warm_starts(estimator, data), seed(estimator.random_state)
 
-    def run(index: int, progress: Report | None) -> Found:
+    def solved(index: int, progress: Report | None) -> Found:
         return solve(
             binary_problem(estimator, data, index, **regulariser),
             **limits(estimator, end),
@@ -165,47 +162,34 @@ def solve_classes(
             progress=progress,
         )
 
-    return run_all(data.n_problems, run, n_jobs=estimator.n_jobs, report=report)
+    return run_all(data.n_problems, solved, report=report)
 
 
 def run_all(
     count: int,
     solve: Callable[[int, Report | None], Found],
     *,
-    n_jobs: int | None,
     report: Callable[[int, Progress], None] | None,
 ) -> list[Found]:
-    """What ``solve(index, progress)`` returns for each of `count` problems, `n_jobs` at a time.
+    """What ``solve(index, progress)`` returns for each of `count` problems, some at a time.
 
-    The problems share nothing that changes, so the result does not depend on `n_jobs`.
+    The problems share nothing that changes, so the result does not depend on the threads.
     ``report(index, progress)`` is called with every progress report.
     """
-    if count == 1 or effective_n_jobs(n_jobs) == 1:
+    if count == 1 or allowed() == 1:
         return [solve(k, _bound(report, k)) for k in range(count)]
-    interrupted = threading.Event()
 
-    def obey() -> None:
-        if interrupted.is_set():
-            raise KeyboardInterrupt
-
-    def run(index: int) -> Found:
+    def task(index: int) -> Found:
         inner = _bound(report, index)
 
         def progress(state: Progress) -> None:
-            obey()
+            look()  # whether another task has failed
             if inner is not None:
                 inner(state)
 
-        with watched(obey):
-            return solve(index, progress)
+        return solve(index, progress)
 
-    # Left only when its threads have ended: one at work while the interpreter exits aborts it.
-    with ThreadPoolExecutor(min(count, effective_n_jobs(n_jobs))) as threads:
-        try:
-            return list(threads.map(run, range(count)))  # an error cancels those not begun
-        except BaseException:
-            interrupted.set()  # and those at work stop at their next report or look
-            raise
+    return run(task, count)
 
 
 def of_any(report: Report | None) -> Callable[[int, Progress], None] | None:

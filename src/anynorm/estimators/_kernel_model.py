@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix, design_of
 from anynorm.design.far_columns import far_means
 from anynorm.design.limits import MEGABYTE
-from anynorm.design.threads import without_blas_threads
+from anynorm.design.threads import allowed, entry_point
 from anynorm.estimators._fitting import (
     FittedClassifier,
     Report,
@@ -71,7 +70,7 @@ class KernelClassifier(FittedClassifier):
         """The solutions of the binary problems, and fitted attributes that come with them."""
         return solve_kernels(self, data, problems, end), {}
 
-    @without_blas_threads
+    @entry_point
     def decision_function(self, X: Any) -> np.ndarray:
         """Score the rows of X: how far, and on which side of the surface, they lie.
 
@@ -96,7 +95,7 @@ class KernelClassifier(FittedClassifier):
         sums = self._sums
         if isinstance(sums, DenseSums) and sums.dtype == np.float32 and X.dtype == np.float64:
             sums = sums.widened(self.support_vectors_)
-        scores = sums(X, self.dual_coef_.T, self.n_jobs) + self.intercept_
+        scores = sums(X, self.dual_coef_.T) + self.intercept_
         if not np.isfinite(scores).all():
             raise ValueError(
                 "the kernel of X with the support vectors has NaN or infinite values. Check the "
@@ -105,7 +104,7 @@ class KernelClassifier(FittedClassifier):
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     @property
-    @without_blas_threads
+    @entry_point
     def coef_(self) -> np.ndarray:
         """The weights of the features, of shape (1, p) or (K, p), where the kernel is linear."""
         check_is_fitted(self)
@@ -171,7 +170,7 @@ def kernel_rows(estimator: Any, gram: Any, n_problems: int) -> KernelRows:
     from anynorm.solvers.kernel import KernelRows  # Numba: for those who fit, not predict
 
     size = int(float(estimator.cache_size) * MEGABYTE)
-    holders = min(n_problems, effective_n_jobs(estimator.n_jobs))
+    holders = min(n_problems, allowed())
     return KernelRows(gram, size, sharers=n_problems, holders=holders)
 
 
@@ -196,7 +195,7 @@ def solve_kernels(
         )
 
     report = classes_printer(estimator, data)
-    return run_all(len(problems), run, n_jobs=estimator.n_jobs, report=report)
+    return run_all(len(problems), run, report=report)
 
 
 def store_kernel(

@@ -10,6 +10,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix, design_of
+from anynorm.design.threads import entry_point
 from anynorm.estimators._fitting import FittedClassifier
 from anynorm.estimators.checks.labels import Labelled, validate
 from anynorm.estimators.checks.matrices import known_matrix
@@ -17,7 +18,7 @@ from anynorm.estimators.checks.matrices import known_matrix
 
 def linear_scores(X: Matrix, coef: Any, intercept: np.ndarray) -> np.ndarray:
     """``X @ coef.T + intercept`` in float64, 1-D where coef has one row."""
-    if X.dtype == np.float64 or sp.issparse(coef):
+    if sp.issparse(coef):
         scores = safe_sparse_dot(X, coef.T, dense_output=True)
     else:
         scores = design_of(X).matvec(coef.T)
@@ -40,6 +41,7 @@ class LinearClassifier(FittedClassifier):
         """Solve the problems of checked rows until the deadline, and store what is found."""
         raise NotImplementedError
 
+    @entry_point
     def decision_function(self, X: Any) -> np.ndarray:
         """Score the rows of X: how far, and on which side of the hyperplane, they lie.
 

@@ -127,9 +127,9 @@ class PathSearch:
 
     def run(self) -> SearchedPaths:
         """Follow the paths of every fold, then those of all rows."""
-        shared = {"n_jobs": self.estimator.n_jobs, "report": of_any(self.report)}
-        folds = run_all(len(self.folds.splits), self._follow_fold, **shared)
-        paths = run_all(self.data.n_problems, self._follow_all_rows, **shared)
+        report = of_any(self.report)
+        folds = run_all(len(self.folds.splits), self._follow_fold, report=report)
+        paths = run_all(self.data.n_problems, self._follow_all_rows, report=report)
         return SearchedPaths(self, folds, paths)
 
     def _follow_all_rows(self, index: int, progress: Report | None) -> SolutionPath:

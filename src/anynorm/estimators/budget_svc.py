@@ -179,7 +179,7 @@ class BudgetSVC(KernelClassifier):
             dual[kept] = found.dual
             return replace(found, dual=dual, coef=dual, n_iter=solution.n_iter + found.n_iter)
 
-        return run_all(len(full), again, n_jobs=self.n_jobs, report=None)
+        return run_all(len(full), again, report=None)
 
 
 def _kept(y: np.ndarray, dual: np.ndarray, count: int) -> np.ndarray:

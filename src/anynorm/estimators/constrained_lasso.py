@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import design_of
+from anynorm.design.threads import entry_point
 from anynorm.estimators._docs import documented_like
 from anynorm.estimators._fitting import deadline, keep, limits
 from anynorm.estimators._linear_model import linear_scores
@@ -99,6 +100,7 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
         self.time_limit = time_limit
         self.verbose = verbose
 
+    @entry_point
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the regressor.
 
@@ -160,6 +162,7 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
         warn_if_not_converged(solution.certificate, solution.n_iter, self.max_iter, may_vanish=True)
         return self
 
+    @entry_point
     def predict(self, X: Any) -> np.ndarray:
         """Predict the targets of the rows of X.
 

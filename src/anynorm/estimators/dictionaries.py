@@ -22,6 +22,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from anynorm.design import Matrix
 from anynorm.design.blocks import row_ranges
+from anynorm.design.threads import entry_point
 from anynorm.estimators._fitting import keep
 from anynorm.estimators.checks.matrices import known_matrix, training_matrix
 from anynorm.estimators.checks.parameters import check_parameters
@@ -41,6 +42,7 @@ class _Dictionary(TransformerMixin, BaseEstimator):
 
     n_features_in_: int
 
+    @entry_point
     def transform(self, X: Any) -> Matrix:
         """Evaluate the basis functions.
 
@@ -172,6 +174,7 @@ class KernelDictionary(_Dictionary):
         self.coef0 = coef0
         self.random_state = random_state
 
+    @entry_point
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose the rows at which the basis functions sit.
 
@@ -297,6 +300,7 @@ class PolynomialDictionary(_Dictionary):
     array([[1.41, 4.24, 4.24, 1.  , 9.  ]])
     """
 
+    @entry_point
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the features; there is nothing else to learn.
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from anynorm.design.checks import Array, finite_matrix, finite_vector
+from anynorm.design.threads import entry_point
 from anynorm.estimators._fitting import deadline
 from anynorm.estimators._messages import progress_printer, warn_if_not_converged
 from anynorm.estimators.checks.parameters import check_values
@@ -19,6 +20,7 @@ from anynorm.problem.solution import Solution
 _ROUNDING = 8 * np.finfo(np.float64).eps  # of a sum of three products
 
 
+@entry_point
 def kernel_lasso(
     A: Any,
     b: ArrayLike | None = None,

@@ -50,9 +50,7 @@ class LeastSquaresSVC(KernelClassifier):
     time_limit : as in `SVC`
     cache_size : float, default=500
         The megabytes for kernel values.
-    n_jobs : int or None, default=None
-        The number of threads of a prediction.
-    verbose : as in `SVC`
+    n_jobs, verbose : as in `SVC`
 
     Attributes
     ----------

@@ -42,7 +42,8 @@ class LinearSVC(LinearClassifier):
         The most iterations per binary problem.
     time_limit, warm_start : as in `SVC`
     n_jobs : int or None, default=None
-        The number of threads that share the one-against-the-rest problems.  The result does not
+        The number of threads, which share the one-against-the-rest problems and then the rows of
+        each; None is 1 (or what a context of joblib says), -1 all cores.  The result does not
         depend on it.
     random_state : int, RandomState or None, default=None
         Seeds the order in which a solver visits the rows.  None is the same as 0: a fit is

@@ -9,12 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from anynorm.design.checks import finite_vector
 from anynorm.design.points import as_points
+from anynorm.design.threads import entry_point
 from anynorm.estimators._fitting import deadline
 from anynorm.estimators._messages import progress_printer, warn_if_not_converged
 from anynorm.estimators.checks.parameters import check_values
 from anynorm.problem.solution import Solution
 
 
+@entry_point
 def min_norm_point(
     A: Any,
     *,

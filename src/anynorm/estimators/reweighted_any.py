@@ -17,6 +17,7 @@ from sklearn.utils.sparsefuncs import inplace_column_scale, min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix
+from anynorm.design.threads import entry_point
 from anynorm.estimators._docs import documented_like
 from anynorm.estimators._fitting import keep
 from anynorm.estimators.checks.labels import one_column
@@ -112,6 +113,7 @@ class Reweighted(MetaEstimatorMixin, BaseEstimator):
         self.n_rounds = n_rounds
         self.prune = prune
 
+    @entry_point
     def fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Fit the estimator once per round.
 

@@ -226,9 +226,7 @@ class WalkSearch:
         self.fill(shared=shared_over_C(binary_problem(model, data, 0), float(estimator.tol)))
         chosen, rounds = choose(estimator.rule, self.scores, self.features)
         model = estimator._model(self.grid[chosen], rounds + 1)
-        walks = model.set_params(n_jobs=estimator.n_jobs)._walks(
-            data, self.end, of_any(self.report)
-        )
+        walks = model._walks(data, self.end, of_any(self.report))
         found = {
             "C_": float(self.grid[chosen]),
             "n_rounds_": rounds + 1,
@@ -255,9 +253,7 @@ class WalkSearch:
             else:
                 self._walk(fold, chains[chain], end, progress)
 
-        run_all(
-            shape[2] * len(chains), solve, n_jobs=self.estimator.n_jobs, report=of_any(self.report)
-        )
+        run_all(shape[2] * len(chains), solve, report=of_any(self.report))
 
     def _stay(self, fold: int, places: np.ndarray) -> None:
         """Enter, for walks that there is no time for, the model without features."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from anynorm.design.limits import VERIFIED
+from anynorm.design.threads import entry_point
 from anynorm.estimators._fitting import Report, deadline
 from anynorm.estimators._messages import progress_printer, warn
 from anynorm.estimators.checks.labels import Labelled, labelled_rows, usable_penalties
@@ -19,6 +20,7 @@ from anynorm.losses import get_loss
 from anynorm.problem import Problem
 
 
+@entry_point
 def sparse_svm_path(
     X: Any,
     y: Any,

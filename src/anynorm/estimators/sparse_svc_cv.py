@@ -56,8 +56,8 @@ class SparseSVCCV(SearchedClassifier, LinearClassifier):
     time_limit : float or None, default=None
         The most seconds for everything together, shared evenly by the folds and the model.
     n_jobs : int or None, default=None
-        The number of threads that share the folds, then the classes.  The result does not depend
-        on it.
+        The number of threads that share the folds, then the classes; as in `LinearSVC`.  The result
+        does not depend on it.
     verbose : int, default=0
         1 prints a line for each path.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from anynorm.design.counted_points import CountedPoints
+from anynorm.design.threads import entry_point
 from anynorm.estimators.checks.parameters import check_values, is_count
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ _ROUNDS = (
 )
 
 
+@entry_point
 def sublinear_svm(
     A: Any,
     *,

@@ -61,8 +61,9 @@ class SVC(KernelClassifier):
         Start from the previous fit's dual variables where there are some of the same shape, as
         when only `C` or the weights have changed.
     n_jobs : int or None, default=None
-        The number of threads that share the one-against-the-rest problems, and the rows in
-        predictions.
+        The number of threads of a fit, which share the one-against-the-rest problems and then the
+        rows of each, and of a prediction; None is 1 (or what a context of joblib says), -1 all
+        cores.  The result does not depend on it.
     verbose : int, default=0
         0 is silent, 1 prints a line for each progress report (iteration, primal, dual, gap,
         seconds), 2 adds the data's description and the certificates.

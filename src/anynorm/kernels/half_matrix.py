@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
-from scipy.linalg.blas import dgemm, dtrsm
+from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf
 
+from anynorm.design.blocks import ranges
+from anynorm.design.threads import each, run
 from anynorm.kernels.gram import Gram
 
 Array = NDArray[np.float64]
@@ -78,10 +80,18 @@ class HalfMatrix:
     def product(self, B: Array) -> Array:
         """Return K @ B for the columns of B, through one half of K."""
         out = np.zeros_like(B)
-        for rows, columns, tile in self._tiles():
-            out[rows] += tile @ B[columns]
-            if rows.start != columns.start:
-                out[columns] += tile.T @ B[rows]
+
+        def part_of(k: int) -> Array:
+            """What block column k and its mirror image add to the rows from its own on."""
+            start, part = self.starts[k], np.zeros((self.n - self.starts[k], *B.shape[1:]))
+            for rows, columns, tile in self._tiles(k):
+                part[rows.start - start : rows.stop - start] += tile @ B[columns]
+                if rows.start != columns.start:
+                    part[: columns.stop - start] += tile.T @ B[rows]
+            return part
+
+        for start, part in zip(self.starts, each(part_of, len(self.starts)), strict=True):
+            out[start:] += part
         return out
 
     def _width(self, start: int) -> int:
@@ -96,26 +106,32 @@ class HalfMatrix:
 
     def _made(self, start: int) -> NDArray[Any]:
         panel = np.empty((self.n - start, self._width(start)), self.dtype)
-        for rows in self._row_tiles(start):
+        tiles = list(self._row_tiles(start))
+
+        def make(k: int) -> None:
+            rows = tiles[k]
             tile = self.block(rows, slice(start, start + panel.shape[1]))
             panel[rows.start - start : rows.stop - start] = tile
             self._tick()
+
+        run(make, len(tiles))
         return panel
 
-    def _tiles(self) -> Iterator[tuple[slice, slice, Array]]:
+    def _tiles(self, k: int) -> Iterator[tuple[slice, slice, Array]]:
+        """The tiles of a block column."""
         wide = np.empty((_TALL, WIDTH))  # one buffer: fresh memory costs more than the copy
-        for start, panel in zip(self.starts, self.panels, strict=True):
-            columns = slice(start, start + self._width(start))
-            for rows in self._row_tiles(start):
-                if panel is None:
-                    tile = self.block(rows, columns)
-                else:
-                    tile = panel[rows.start - start : rows.stop - start]
-                    if tile.dtype != np.float64:
-                        narrow, tile = tile, wide[: len(tile), : tile.shape[1]]
-                        np.copyto(tile, narrow)
-                yield rows, columns, tile
-                self._tick()
+        start, panel = self.starts[k], self.panels[k]
+        columns = slice(start, start + self._width(start))
+        for rows in self._row_tiles(start):
+            if panel is None:
+                tile = self.block(rows, columns)
+            else:
+                tile = panel[rows.start - start : rows.stop - start]
+                if tile.dtype != np.float64:
+                    narrow, tile = tile, wide[: len(tile), : tile.shape[1]]
+                    np.copyto(tile, narrow)
+            yield rows, columns, tile
+            self._tick()
 
 
 def fits_in_full(n: int, max_bytes: float) -> bool:
@@ -156,10 +172,14 @@ class Factor:
         if len(below):
             dtrsm(1.0, upper, below.T, trans_a=1, overwrite_b=1)
         self._tick()
-        for other in self._panels[k + 1 :]:
-            _subtract(below[: other.shape[1]], below, other)
-            below = below[other.shape[1] :]
+
+        def subtract(j: int) -> None:
+            other = self._panels[k + 1 + j]
+            rest = below[self.starts[k + 1 + j] - self.starts[k] - width :]
+            _subtract(rest[: other.shape[1]], rest, other)
             self._tick()
+
+        run(subtract, len(self._panels) - k - 1)
 
     def solve(self, B: Array) -> Array:
         """Return ``(K + diag(d))^-1 B``."""
@@ -197,6 +217,6 @@ class Factor:
 
 
 def _subtract(left: Array, right: Array, out: Array) -> None:
-    """``out -= right @ left.T`` in place; all are contiguous by rows."""
-    done = dgemm(-1.0, left.T, right.T, beta=1.0, c=out.T, trans_a=1, overwrite_c=1)
-    assert np.shares_memory(done, out)
+    """``out -= right @ left.T`` in place, by a product that lets other threads run."""
+    for rows in ranges(len(out), _TALL):
+        out[rows] -= right[rows] @ left.T

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from anynorm.design.compiled import loop
 
-_STRIP = 1024  # scores that stay in the nearest cache while rows pass by
+STRIP = 1024  # scores that stay in the nearest cache while rows pass by
 
 
 @loop
-def small_square(store, slots, index, known, place):
-    """K[index, index] in float64, from rows and from entries that are known."""
+def small_square(store, slots, index, known, place, first, step, out):
+    """Every `step`-th row and column of K[index, index], from rows and from entries known."""
     q = index.size
-    out = np.empty((q, q))
-    for i in range(q):
+    for i in range(first, q, step):
         row = store[slots[i]]
         for j in range(i + 1):
             if place[i] >= 0 and place[j] >= 0:
@@ -22,15 +19,14 @@ def small_square(store, slots, index, known, place):
             else:
                 out[i, j] = row[index[j]]
             out[j, i] = out[i, j]
-    return out
 
 
 @loop
-def add_rows(store, slots, weights, scores):
-    """Scores += sum_k weights_k K[row_k]."""
-    n, q = scores.size, slots.size
-    for start in range(0, n, _STRIP):
-        stop = min(start + _STRIP, n)
+def add_rows(store, slots, weights, scores, first, last):
+    """Scores += sum_k weights_k K[row_k] from one place, a multiple of `STRIP`, to another."""
+    q = slots.size
+    for start in range(first, last, STRIP):
+        stop = min(start + STRIP, last)
         k = 0
         while k + 4 <= q:
             a, b, c, d = (

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from anynorm.design.blocks import ranges
 from anynorm.design.limits import FLOAT32_ROUNDING
+from anynorm.design.threads import run
 from anynorm.kernels import ProductKernel
 from anynorm.kernels.gram import Gram
 from anynorm.kernels.kernel import finite, squared_lengths
@@ -99,13 +100,17 @@ class _DenseProducts:
         whole = self._panels[index // PANEL, :, index % PANEL]
         left = np.zeros((-(-len(index) // TILE) * TILE, whole.shape[1]), whole.dtype)
         left[: len(index)] = whole[:, self._swap]
-        for start in range(0, self._n, _COLUMNS):
-            columns = slice(start, min(start + _COLUMNS, self._n))
-            width = -(-(columns.stop - start) // PANEL) * PANEL
-            block = np.empty((len(left), width), left.dtype)
-            products(left, self._panels, start // PANEL, block)
-            block = np.ascontiguousarray(block[: len(index), : columns.stop - start])
+        blocks = list(ranges(self._n, _COLUMNS))
+
+        def fill(k: int) -> None:
+            columns = blocks[k]
+            size = columns.stop - columns.start
+            block = np.empty((len(left), -(-size // PANEL) * PANEL), left.dtype)
+            products(left, self._panels, columns.start // PANEL, block)
+            block = np.ascontiguousarray(block[: len(index), :size])
             store[slots, columns] = self._finish(block, index, columns)
+
+        run(fill, len(blocks))
 
 
 class _SparseProducts:

@@ -15,13 +15,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.design.blocks import ranges
+from anynorm.design.limits import ENTRIES_PER_TASK
+from anynorm.design.threads import run
 from anynorm.kernels.gram import Gram
-from anynorm.kernels.row_loops import add_rows, compact, small_square, take_columns
+from anynorm.kernels.row_loops import STRIP, add_rows, compact, small_square, take_columns
 from anynorm.kernels.row_makers import RowMaker
 
 Index = NDArray[np.intp]
@@ -29,6 +33,7 @@ Array = NDArray[np.float64]
 
 _LEAST_ROWS = 64  # for each problem, however small the limit
 _FEW_POINTS = 300  # up to which float64 rows cost next to nothing
+_SQUARE_TASKS = 4  # that share a small square: its entries are read from far apart
 _LITTLE_BYTES = 1 << 24  # that nobody misses, whatever the limit
 
 
@@ -166,12 +171,23 @@ class KernelRows:
 
         ``known[place[i], place[j]]`` are entries known from before; a place of -1 has none.
         """
-        square: Array = small_square(self._store, slots, index, known, place)
+        square = np.empty((len(index), len(index)))
+
+        def fill(k: int) -> None:
+            small_square(self._store, slots, index, known, place, k, _SQUARE_TASKS, square)
+
+        run(fill, _SQUARE_TASKS)
         return square
 
     def add(self, scores: Array, slots: Index, weights: Array) -> None:
         """Add the combination of loaded rows to the scores."""
-        add_rows(self._store, slots, weights, scores)
+        share = max(1, ENTRIES_PER_TASK // max(1, len(slots)) // STRIP) * STRIP
+        parts = list(ranges(self.n, share))
+
+        def add(k: int) -> None:
+            add_rows(self._store, slots, weights, scores, parts[k].start, parts[k].stop)
+
+        run(add, len(parts))
 
     def add_any(self, scores: Array, index: Index, weights: Array) -> None:
         """Add the combination of any rows, loaded part after part, to the scores."""
@@ -197,7 +213,9 @@ class KernelRows:
             return self.gram.block(index, columns)
         out = np.empty((len(index), len(columns)), kind)
         for part, slots in self._loaded_parts(index):
-            take_columns(self._store, slots, columns, out[part])
+            pieces = list(ranges(len(slots), max(1, ENTRIES_PER_TASK // max(1, len(columns)))))
+            some = partial(_take, self._store, slots, columns, out[part], pieces)
+            run(some, len(pieces))
         return out
 
     def room_for(self, n_bytes: int) -> bool:
@@ -209,3 +227,15 @@ class KernelRows:
     def exact_scores(self, beta: Array, rows: Index | slice = slice(None)) -> Array:
         """Return ``(K @ beta)[rows]`` in float64, from the kernel itself."""
         return self.gram.matvec(beta, rows, compiled=True)
+
+
+def _take(
+    store: NDArray[Any],
+    slots: Index,
+    columns: Index,
+    out: NDArray[Any],
+    pieces: list[slice],
+    k: int,
+) -> None:
+    """Columns of one of several pieces of rows."""
+    take_columns(store, slots[pieces[k]], columns, out[pieces[k]])

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import DTypeLike, NDArray
-from threadpoolctl import threadpool_limits
 
 from anynorm.design import limits
 from anynorm.design.blocks import ranges
+from anynorm.design.threads import each, run
 from anynorm.kernels.kernel import Array, Kernel, ProductKernel, squared_lengths
 
 Block = NDArray[Any]
@@ -46,9 +45,7 @@ class KernelSums:
         self.columns = columns
         self.width = columns.shape[0]
 
-    def __call__(
-        self, X: Any, weights: Block, n_jobs: int | None = None, *, n_values: int = 0
-    ) -> Array:
+    def __call__(self, X: Any, weights: Block, *, n_values: int = 0) -> Array:
         """Return the sums in float64, for one vector of weights or for the columns of several.
 
         Where they are part of a larger task, `n_values` says how many kernel values that has.
@@ -59,14 +56,11 @@ class KernelSums:
         X = X.tocsr() if sp.issparse(X) else X
         n_values = max(n_values, X.shape[0] * self.width)
         tasks = list(ranges(X.shape[0], max(_ROWS_PER_TASK, self._step())))
-        if len(tasks) == 1 or effective_n_jobs(n_jobs) == 1:
-            for rows in tasks:
-                self._add(X[rows], weights, out[rows], n_values)
-            return out
-        with threadpool_limits(1, "blas"):
-            Parallel(n_jobs=n_jobs, require="sharedmem")(
-                delayed(self._add)(X[rows], weights, out[rows], n_values) for rows in tasks
-            )
+
+        def add(k: int) -> None:
+            self._add(X[tasks[k]], weights, out[tasks[k]], n_values)
+
+        run(add, len(tasks))
         return out
 
     def _step(self) -> int:
@@ -106,18 +100,26 @@ class DenseSums(KernelSums):
         """Return the sums for the fixed rows themselves: each pair is evaluated once."""
         out, width = np.zeros(self.width), min(self.width, _CACHED_COLUMNS)
         finish = self._finisher(max(n_values, self.width**2))
-        store = np.empty(width * width, self.dtype)
         weights = weights.astype(self.dtype, copy=False)
-        for rows in ranges(self.width, width):
-            for start in range(rows.start, self.width, width):
-                columns = slice(start, min(start + width, self.width))
+        blocks = list(ranges(self.width, width))
+
+        def row_of_blocks(k: int) -> Array:
+            """What the blocks from the diagonal on, and their mirror images, add to the sums."""
+            rows, part = blocks[k], np.zeros(self.width - blocks[k].start)
+            store = np.empty(width * width, self.dtype)
+            for columns in blocks[k:]:
                 shape = rows.stop - rows.start, columns.stop - columns.start
                 values = store[: shape[0] * shape[1]].reshape(shape)
                 np.matmul(self.columns[rows], self.columns[columns].T, out=values)
                 values = finish(values, self._lengths[rows], self._lengths[columns])
-                out[rows] += values @ weights[columns]
-                if start > rows.start:
-                    out[columns] += weights[rows] @ values
+                part[: shape[0]] += values @ weights[columns]
+                if columns != rows:
+                    own = slice(columns.start - rows.start, columns.stop - rows.start)
+                    part[own] += weights[rows] @ values
+            return part
+
+        for rows, part in zip(blocks, each(row_of_blocks, len(blocks)), strict=True):
+            out[rows.start :] += part
         return out
 
     def _prepared(self, X: Any) -> Block:

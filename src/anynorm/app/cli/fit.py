@@ -85,7 +85,7 @@ def fit(
     jobs: Annotated[
         int,
         arguments.run_option("--jobs", "-j", help="Threads; -1 takes all cores."),
-    ] = 1,
+    ] = -1,
     time_limit: arguments.TimeLimit = None,
     quiet: arguments.Quiet = False,
     as_json: arguments.Json = False,

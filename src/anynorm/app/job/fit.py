@@ -21,6 +21,7 @@ from anynorm.app.job.row_order import row_order
 from anynorm.app.job.schedule import Schedule, Show
 from anynorm.app.job.walk_learning import learn_walk
 from anynorm.app.tables import Preparation, Table, TableError
+from anynorm.design.threads import Threads
 from anynorm.estimators._cross_validation import standard_error
 from anynorm.problem.solution import Status
 
@@ -138,6 +139,11 @@ def run_fit(
     >>> fitted.errors[0].value <= 0.5, fitted.converged
     (True, True)
     """
+    with Threads(options.jobs):
+        return _fitted(table, options, test, show)
+
+
+def _fitted(table: Table, options: FitOptions, test: Table | None, show: Show | None) -> Fitted:
     if table.target is None:
         raise TableError("say which column has the classes: --target NAME.", source=table.source)
     classes = ordered_classes(table.target, table.positive)

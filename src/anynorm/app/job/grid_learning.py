@@ -171,7 +171,7 @@ class _Trial:
 
     def run(self) -> None:
         """Fit every candidate in every fold."""
-        run_all(len(self.task.splits), self._fold, n_jobs=self.task.options.jobs, report=None)
+        run_all(len(self.task.splits), self._fold, report=None)
 
     def time_for(self, fits: int) -> float | None:
         """The seconds for one of so many fits that are still to be done."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from anynorm.design.threads import entry_point
 from anynorm.estimators._docs import documented_like
 from anynorm.estimators.checks.places import at_least_zero, feature_count, only_one
 from anynorm.estimators.paths.piecewise import Array, PiecewiseLine, frozen, scores_along
@@ -159,6 +160,7 @@ class LassoPath:
         more = np.flatnonzero(np.diff(used.indptr) > n_features)
         return float(self.radii[more[0] if len(more) else -1])
 
+    @entry_point
     def predict(self, X: Any, radius: float | ArrayLike | None = None) -> Array:
         """Predict the targets of the rows of X along the path.
 
@@ -184,6 +186,7 @@ class LassoPath:
         places = self.radii if radius is None else radius
         return scores_along(self, self._knots, X, "radius", places)
 
+    @entry_point
     def certificate_at(self, radius: float, *, tol: float = 1e-9) -> Certificate:
         """Certify the solution at a radius; the data are needed for it.
 

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anynorm.design import Matrix
 from anynorm.design.limits import FLOOR, ROUNDING, VERIFIED
+from anynorm.design.threads import entry_point
 from anynorm.estimators.checks.places import (
     at_least_zero,
     feature_count,
@@ -282,6 +283,7 @@ class SolutionPath:
             )
         return float(self.knots.s[few[-1]])  # between knots there are as many or more
 
+    @entry_point
     def decision_function(self, X: Any, s: float | ArrayLike | None = None) -> Array:
         """Score the rows of X along the path.
 
@@ -310,6 +312,7 @@ class SolutionPath:
             self._place(float(places_on_path(s, "s").max(initial=0.0)))
         return scores_along(self, self.knots, X, "s", self.s if s is None else s)
 
+    @entry_point
     def certificate_at(
         self,
         s: float | None = None,

@@ -18,13 +18,16 @@ The factor may be float32: a step that is not quite Newton's is mended by the ne
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
+from anynorm.design.blocks import ranges
 from anynorm.design.limits import ROUNDING
+from anynorm.design.threads import run
 from anynorm.kernels.rows import KernelRows
 
 Array = NDArray[np.float64]
@@ -227,10 +230,15 @@ def _cholesky(Q: NDArray[Any]) -> NDArray[Any]:
         own[:] = cholesky(own, lower=True, check_finite=False)
         if len(below):
             below[:] = solve_triangular(own, below.T, lower=True, check_finite=False).T
-        for first in range(stop, len(Q), width):
-            last = min(first + width, len(Q))
-            Q[first:, first:last] -= below[first - stop :] @ below[first - stop : last - stop].T
+        rest = list(ranges(len(below), width))
+        run(partial(_subtract_square, below, Q[stop:, stop:], rest), len(rest))
     return Q
+
+
+def _subtract_square(below: NDArray[Any], out: NDArray[Any], parts: list[slice], k: int) -> None:
+    """What a panel takes off the lower half of some columns of the rest."""
+    columns = parts[k]
+    out[columns.start :, columns] -= below[columns.start :] @ below[columns].T
 
 
 def _less_the_prices(face: Face, free: Index, tight: bool) -> Face:

@@ -1,0 +1,180 @@
+"""What more cores are good for: all of them against one, and BLAS left alone against one thread.
+
+    python -m benchmarks.cores [--quick] [--only TEXT] [--repeats 3] [--output FILE]
+
+* ``n_jobs`` of all cores against ``n_jobs=1``, both with the number of BLAS threads that a user
+  has who sets nothing.
+* The same fits with ``n_jobs=1``, BLAS left alone against BLAS with one thread from the start: no
+  fit may be slower because there are more cores.
+
+Times are wall times, which only a quiet machine can tell.  Goals depend on its cores: the ones of
+16 cores, 1.6 for two of them.
+"""
+
+import argparse
+import dataclasses
+import functools
+import os
+import pathlib
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks import harness
+from benchmarks.harness import Row, seconds
+
+CORES = os.cpu_count() or 1
+MANY = 16  # cores, that the goals of the table are for
+SOME_GOAL = 1.6  # times as fast with all cores where there are fewer, from two on
+DEFAULT_GOAL = 0.95  # of the speed with one BLAS thread that the default must have
+LONG_FIT = 20.0  # seconds for SVC on 40,000 rows with 16 cores
+GAP = 1e-3
+
+
+# ---------------------------------------------------------------- what runs in fresh processes
+
+
+def points(n: int, p: int, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes that overlap, told apart by a few features."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    scores = X[:, : min(p, 5)].sum(axis=1) + 0.5 * X[:, 0] * X[:, 1 % p]
+    return X, np.where(scores + rng.standard_normal(n) > 0, 1, -1)
+
+
+def work_of(name: str, n: int, p: int, C: float, n_jobs: int) -> Callable[[], Any]:
+    """A piece of work, ready to be timed."""
+    from anynorm import SVC, LinearSVC, ReweightedSVCCV, SparseSVC, SparseSVCCV, sparse_svm_path
+
+    X, y = points(n, p)
+    if name == "predict":
+        fitted = SVC(C, tol=GAP, n_jobs=n_jobs).fit(X[: n // 2], y[: n // 2])
+        return lambda: fitted.decision_function(X)
+    if name == "path":
+        return lambda: sparse_svm_path(X, y)
+    models: dict[str, Any] = {
+        "SVC": SVC(C, tol=GAP, n_jobs=n_jobs),
+        "LinearSVC": LinearSVC(C, n_jobs=n_jobs),
+        "SparseSVC": SparseSVC(C, n_jobs=n_jobs),
+        "SparseSVCCV": SparseSVCCV(cv=5, n_jobs=n_jobs),
+        "ReweightedSVCCV": ReweightedSVCCV(5, max_rounds=5, cv=5, n_jobs=n_jobs),
+    }
+    return functools.partial(models[name].fit, X, y)
+
+
+def measure(name: str, n: int, p: int, C: float, n_jobs: int, repeats: int) -> dict[str, Any]:
+    """Time a piece of work; the first run, which may compile, does not count."""
+    warnings.simplefilter("ignore")
+    timing, _ = harness.timed(work_of(name, n, p, C, n_jobs), repeats=repeats)
+    return dataclasses.asdict(timing)
+
+
+# ---------------------------------------------------------------- rows
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A run with its options; `part` of the full sizes."""
+
+    repeats: int
+    limit: float
+    part: float
+
+    def timed(self, name: str, n: int, p: int, C: float, n_jobs: int, blas: int) -> dict[str, Any]:
+        """A measurement in a process of its own, whose BLAS would take so many threads."""
+        variables = {f"{library}_NUM_THREADS": str(blas) for library in harness.THREADS}
+        sizes = {"n": max(60, int(n * self.part)), "p": p, "C": C, "n_jobs": n_jobs}
+        given = {"name": name, **sizes, "repeats": self.repeats}
+        result: dict[str, Any] = harness.call(
+            "benchmarks.cores:measure", given, limit=self.limit, environment=variables
+        )
+        return result
+
+    def speedup(self, name: str, n: int, p: int, C: float, goal: float) -> Row:
+        """All cores against one."""
+        one = self.timed(name, n, p, C, 1, CORES)
+        all_cores = self.timed(name, n, p, C, CORES, CORES)
+        return Row(
+            work=f"{name} {n} x {p}, C={C:g}",
+            ours=f"n_jobs={CORES}: {seconds(all_cores['wall'])}",
+            other=f"n_jobs=1: {seconds(one['wall'])}",
+            ratio=one["wall"] / all_cores["wall"],
+            bound=_goal(goal),
+            details={"all": all_cores, "one": one},
+        )
+
+    def long_fit(self, name: str, n: int, p: int, C: float) -> Row:
+        """The seconds of a long fit with all cores."""
+        found = self.timed(name, n, p, C, CORES, CORES)
+        return Row(
+            work=f"{name} {n} x {p}, C={C:g}",
+            ours=f"n_jobs={CORES}: {seconds(found['wall'])}",
+            other="-",
+            ratio=found["wall"],
+            sense="<=",
+            bound=LONG_FIT if CORES >= MANY else None,
+            unit="s",
+            details={"all": found},
+        )
+
+    def default(self, name: str, n: int, p: int, C: float) -> Row:
+        """BLAS left alone against BLAS with one thread."""
+        left, held = (self.timed(name, n, p, C, 1, threads) for threads in (CORES, 1))
+        return Row(
+            work=f"{name} {n} x {p}, C={C:g}, default threads",
+            ours=f"BLAS left alone: {seconds(left['wall'])}",
+            other=f"one BLAS thread: {seconds(held['wall'])}",
+            ratio=held["wall"] / left["wall"],
+            bound=DEFAULT_GOAL,
+            details={"left alone": left, "one": held},
+        )
+
+    def jobs(self) -> list[tuple[str, Callable[[], Row]]]:
+        """Every row by its name."""
+        speedups = [
+            ("SVC", 20_000, 20, 1.0, 6.0),
+            ("SVC", 20_000, 20, 100.0, 6.0),
+            ("predict", 10_000, 20, 1.0, 10.0),
+            ("predict", 10_000, 780, 1.0, 10.0),
+            ("LinearSVC", 1_280_000, 200, 1.0, 5.0),
+            ("SparseSVCCV", 500, 500, 1.0, 4.0),
+            ("ReweightedSVCCV", 500, 500, 1.0, 4.0),
+        ]
+        defaults = [
+            ("path", 500, 500, 1.0),
+            ("SparseSVC", 1000, 1000, 0.1),
+            ("SVC", 10_000, 20, 1.0),
+            ("LinearSVC", 200_000, 50, 1.0),
+            ("predict", 10_000, 20, 1.0),
+        ]
+        return [
+            *((f"{row[0]} of {row[1]}", functools.partial(self.speedup, *row)) for row in speedups),
+            ("long fit", functools.partial(self.long_fit, "SVC", 40_000, 20, 100.0)),
+            *((f"default, {row[0]}", functools.partial(self.default, *row)) for row in defaults),
+        ]
+
+
+def _goal(many: float) -> float | None:
+    """What a speed-up is to be on this machine."""
+    if CORES < 2:
+        return None
+    return many if CORES >= MANY else SOME_GOAL
+
+
+def prepare(folder: pathlib.Path, options: argparse.Namespace) -> harness.Jobs:
+    """The rows."""
+    return Run(options.repeats, options.limit, 0.02 if options.quick else 1.0).jobs()
+
+
+def main(arguments: list[str] | None = None) -> list[Row]:
+    """Run the rows asked for."""
+    packages = ["numpy", "scipy", "scikit-learn", "numba", "threadpoolctl"]
+    clock = f"Wall seconds, {CORES} cores"
+    return harness.command("cores", __doc__, prepare, packages, arguments, clock=clock)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
