@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from anynorm.design.interface import Design
 
 _FAR = 1000.0  # times the spread: a mean that costs three digits; most tables have none such
-_PROBED_ROWS = 1000  # by which columns are judged
+_PROBED_ROWS, _PROBED_ENTRIES = 1000, 1 << 18  # by which columns are judged: 2 MB at the most
 _MOST_ENTRIES = 1 << 27  # of X: a gigabyte, which a centred copy takes
 
 
@@ -27,7 +27,8 @@ def far_means(design: Design) -> NDArray[np.float64] | None:
     """
     if design.sparse or design.n * design.p > _MOST_ENTRIES:
         return None
-    few = design.dense_rows(np.unique(np.linspace(0, design.n - 1, _PROBED_ROWS).astype(np.intp)))
+    count = max(2, min(_PROBED_ROWS, _PROBED_ENTRIES // max(design.p, 1)))
+    few = design.dense_rows(np.unique(np.linspace(0, design.n - 1, count).astype(np.intp)))
     far = np.abs(few.mean(axis=0)) > _FAR * few.std(axis=0)
     if not far.any():
         return None

@@ -59,7 +59,7 @@ def small_problems(draw):
 @given(small_problems())
 def test_optimal_on_small_problems_of_every_kind(problem):
     solution = solve_linear(problem, tol=1e-8)
-    assert solution.status is Status.OPTIMAL
+    assert abs(solution.certificate.gap) <= 1e-8
     reference = solve_primal(_dense(problem))
     allowance = 1e-6 * max(abs(reference.value), 1e-3 * problem.zero_primal())
     assert solution.certificate.primal <= reference.value + allowance

@@ -45,7 +45,8 @@ def problem_of(X, y, loss="squared_hinge", C=1.0, **pieces):
 def assert_optimal(problem, tol=1e-8, **options):
     """Solve; check the certificate anew and against the reference."""
     solution = solve_smooth(problem, tol=tol, **options)
-    assert solution.status is Status.OPTIMAL
+    nothing = 0 < solution.certificate.primal < 1e-20  # the logistic loss comes near to 0 only
+    assert solution.status is (Status.NEGLIGIBLE if nothing else Status.OPTIMAL)
     again = certify(problem, solution.coef, solution.intercept, solution.dual, tol=tol)
     assert again.primal == solution.certificate.primal
     assert again.dual == pytest.approx(solution.certificate.dual, rel=1e-9, abs=1e-300)

@@ -25,8 +25,11 @@ from sklearn.utils.validation import (
 from anynorm.design import Matrix
 from anynorm.design.checks import canonical, flat_blocks
 
-LARGEST = 1e75
-"""Beyond this the square of a square, as of kernel values, may leave the range of float64."""
+LARGEST = 1e100
+"""Beyond this a square, or a product of sums, may leave the range of float64."""
+
+LARGEST_FEATURE = 1e75
+"""Beyond this the square of a square, as of kernel values, may."""
 
 _SMALLEST = 1e-100  # below this a square may
 
@@ -38,7 +41,7 @@ def training_matrix(X: Any, caller: str) -> tuple[Matrix, np.ndarray | None]:
     """
     names = _get_feature_names(X)
     X = _usable(X, caller)
-    _check_entries(X, names, LARGEST)
+    _check_entries(X, names, LARGEST_FEATURE)
     return X, names
 
 
@@ -127,7 +130,7 @@ def _raise_for_entries(X: Matrix, names: np.ndarray | None) -> None:
     tests = {
         "NaN": np.isnan(values),
         "infinity": np.isinf(values),
-        f"a value beyond {LARGEST:g}": np.abs(values) > np.asarray(LARGEST, dtype=np.float64),
+        f"a value beyond {LARGEST_FEATURE:g}": np.abs(values) > np.float64(LARGEST_FEATURE),
     }
     remedies = {
         "NaN": "Impute it, e.g. with sklearn.impute.SimpleImputer, or drop the rows.",
