@@ -21,8 +21,7 @@ def test_squares_take_what_is_known_and_the_rest_from_the_rows():
     index = np.array([4, 2400, 17])
     known, place = np.array([[1.0, 2.0], [2.0, 3.0]]), np.array([1, -1, 0])
     found = np.empty((3, 3))
-    for first in (0, 1):
-        small_square(STORE, SLOTS[:3], index, known, place, first, 2, found)
+    small_square(STORE, SLOTS[:3], index, known, place, found)
     assert np.array_equal(found, found.T)
     assert (found[0, 0], found[2, 2], found[2, 0]) == (3.0, 1.0, 2.0)
     assert found[1, 0] == STORE[SLOTS[1], 4]

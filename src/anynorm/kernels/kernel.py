@@ -47,6 +47,8 @@ class Kernel(Parameterised):
         Whether k depends on x - z alone, so that rows may be taken around any origin.
     takes_matrix : bool
         Whether rows are not rows of features, but of kernel values with all training rows.
+    float32_terms_are_exponents : bool
+        Whether the values are exponentials of the float32 terms of a `ProductKernel`.
 
     Examples
     --------
@@ -70,6 +72,7 @@ class Kernel(Parameterised):
     is_inner_product = False
     translation_invariant = False
     takes_matrix = False
+    float32_terms_are_exponents = False
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)

@@ -27,6 +27,7 @@ class RBF(DistanceKernel):
     """
 
     name = "rbf"
+    float32_terms_are_exponents = True
     psd = True
 
     def __init__(self, gamma: Any = "scale") -> None:

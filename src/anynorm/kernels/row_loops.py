@@ -8,10 +8,10 @@ STRIP = 1024  # scores that stay in the nearest cache while rows pass by
 
 
 @loop
-def small_square(store, slots, index, known, place, first, step, out):
-    """Every `step`-th row and column of K[index, index], from rows and from entries known."""
+def small_square(store, slots, index, known, place, out):
+    """K[index, index], from rows and from entries known."""
     q = index.size
-    for i in range(first, q, step):
+    for i in range(q):
         row = store[slots[i]]
         for j in range(i + 1):
             if place[i] >= 0 and place[j] >= 0:

@@ -23,9 +23,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from anynorm.design.blocks import ranges
-from anynorm.design.limits import FLOAT32_ROUNDING
-from anynorm.design.threads import run
+from anynorm.design.limits import FLOAT32_ROUNDING, PRODUCTS_PER_CALL
+from anynorm.design.threads import allowed, run
 from anynorm.kernels import ProductKernel
+from anynorm.kernels.exponential_rows import exponential_rows
 from anynorm.kernels.gram import Gram
 from anynorm.kernels.kernel import finite, squared_lengths
 from anynorm.kernels.product_loops import PANEL, TILE, panels_of, products
@@ -36,6 +37,7 @@ Finish = Callable[[Any, Index, slice], Any]
 _SMALLEST = 1e-30  # the least entry, and 1 over it the largest, that float32 has digits for
 ACCURATE = 1e-4  # relative error of an entry that products may have
 _COLUMNS = 512  # of a block: product and function stay in the cache, and its memory is at hand
+_PANELS_PER_TASK = 128  # 2048 columns of a hundred rows: half a millisecond, worth a thread
 _DENSE_ENTRIES = 1 << 24  # of a few sparse rows that are made dense, 64 MB
 _TOGETHER = 32  # rows that a function is asked for at once
 
@@ -63,12 +65,17 @@ class RowMaker:
         fits = not exact and (size == 0 or _SMALLEST <= size <= 1 / _SMALLEST)
         self.dtype: Any = np.float32 if fits else np.float64
         self.error, self.own_bytes = (FLOAT32_ROUNDING * size if fits else 0.0), 0
-        self.together, self._products = 1, None
+        self.together = 1
+        self._products: _DenseProducts | _SparseProducts | None = None
         if fits and (relative := gram.float32_error()) <= ACCURATE:
             self.error = relative * size
             points, swap = _extended(kernel, gram.around_origin(gram.X))
-            made_by = _SparseProducts if sp.issparse(points) else _DenseProducts
-            self._products = made_by(points, swap, _of_terms(kernel))
+            if sp.issparse(points):
+                self._products = _SparseProducts(points, swap, _of_terms(kernel))
+            elif kernel.float32_terms_are_exponents:
+                self._products = _DenseExponents(points, swap, _of_terms(kernel))
+            else:
+                self._products = _DenseProducts(points, swap, _of_terms(kernel))
         elif isinstance(kernel, ProductKernel) and not sp.issparse(gram.X):
             points = np.asarray(gram.around_origin(gram.X), dtype=np.float64)
             finish = _of_products(kernel, squared_lengths(points))
@@ -96,10 +103,15 @@ class _DenseProducts:
         self._panels = panels_of(points)
         self.own_bytes = self._panels.nbytes
 
-    def make(self, index: Index, store: Any, slots: Index) -> None:
+    def _left(self, index: Index) -> Any:
+        """Rows as left factors, a multiple of `TILE` of them."""
         whole = self._panels[index // PANEL, :, index % PANEL]
         left = np.zeros((-(-len(index) // TILE) * TILE, whole.shape[1]), whole.dtype)
         left[: len(index)] = whole[:, self._swap]
+        return left
+
+    def make(self, index: Index, store: Any, slots: Index) -> None:
+        left = self._left(index)
         blocks = list(ranges(self._n, _COLUMNS))
 
         def fill(k: int) -> None:
@@ -111,6 +123,21 @@ class _DenseProducts:
             store[slots, columns] = self._finish(block, index, columns)
 
         run(fill, len(blocks))
+
+
+class _DenseExponents(_DenseProducts):
+    """The same for exponentials of float32 products: long tasks without the interpreter."""
+
+    def make(self, index: Index, store: Any, slots: Index) -> None:
+        left, panels = self._left(index), self._panels
+        most = PRODUCTS_PER_CALL // (PANEL * left.size)
+        share = max(1, min(most, max(_PANELS_PER_TASK, -(-len(panels) // allowed()))))
+        parts = list(ranges(len(panels), share))
+
+        def fill(k: int) -> None:
+            exponential_rows(left, panels, parts[k].start, parts[k].stop, slots, self._n, store)
+
+        run(fill, len(parts))
 
 
 class _SparseProducts:

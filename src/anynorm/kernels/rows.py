@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.design.blocks import ranges
-from anynorm.design.limits import ENTRIES_PER_TASK
-from anynorm.design.threads import run
+from anynorm.design.limits import ENTRIES_PER_TASK, STEPS_PER_CALL
+from anynorm.design.threads import allowed, run
 from anynorm.kernels.gram import Gram
 from anynorm.kernels.row_loops import STRIP, add_rows, compact, small_square, take_columns
 from anynorm.kernels.row_makers import RowMaker
@@ -31,9 +31,9 @@ from anynorm.kernels.row_makers import RowMaker
 Index = NDArray[np.intp]
 Array = NDArray[np.float64]
 
+_ADDED_PER_TASK = 1 << 20  # entries of rows: half a millisecond, worth a thread
 _LEAST_ROWS = 64  # for each problem, however small the limit
 _FEW_POINTS = 300  # up to which float64 rows cost next to nothing
-_SQUARE_TASKS = 4  # that share a small square: its entries are read from far apart
 _LITTLE_BYTES = 1 << 24  # that nobody misses, whatever the limit
 
 
@@ -172,16 +172,14 @@ class KernelRows:
         ``known[place[i], place[j]]`` are entries known from before; a place of -1 has none.
         """
         square = np.empty((len(index), len(index)))
-
-        def fill(k: int) -> None:
-            small_square(self._store, slots, index, known, place, k, _SQUARE_TASKS, square)
-
-        run(fill, _SQUARE_TASKS)
+        small_square(self._store, slots, index, known, place, square)
         return square
 
     def add(self, scores: Array, slots: Index, weights: Array) -> None:
         """Add the combination of loaded rows to the scores."""
-        share = max(1, ENTRIES_PER_TASK // max(1, len(slots)) // STRIP) * STRIP
+        least = _ADDED_PER_TASK // max(1, len(slots)) // STRIP
+        most = STEPS_PER_CALL // max(1, len(slots)) // STRIP
+        share = max(1, min(most, max(least, -(-self.n // (STRIP * allowed()))))) * STRIP
         parts = list(ranges(self.n, share))
 
         def add(k: int) -> None:
