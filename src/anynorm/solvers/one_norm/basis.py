@@ -6,7 +6,7 @@ m^2 operations.  `inverse[c, r]` belongs to column slot c and row slot r; `block
 
 from __future__ import annotations
 
-from anynorm.design.compiled import inner_loop
+from anynorm.design.compiled import inlined, inner_loop
 from anynorm.solvers.one_norm.state import (
     BETA,
     COEF,
@@ -38,7 +38,7 @@ def combine(block, coefs, m, out):
         c += 1
 
 
-@inner_loop
+@inlined
 def times(matrix, m, v, out):
     """Out = matrix[:m, :m] @ v."""
     for c in range(m):
@@ -62,7 +62,7 @@ def times_transposed(matrix, m, v, out):
 
 @inner_loop
 def subtract_multiples(inverse, m, factors, line, left_out):
-    """Take factors[c] * line from each row c of the inverse, except one."""
+    """Take factors[c] * line from each row c < m of the inverse, except one."""
     for c in range(m):
         t = factors[c]
         if c != left_out:
@@ -70,7 +70,7 @@ def subtract_multiples(inverse, m, factors, line, left_out):
                 inverse[c, r] -= t * line[r]
 
 
-@inner_loop
+@inlined
 def replace_row(slot, member, inverse, block, m, place, row):
     """`row` takes the place of the row in slot `place`."""
     goal, product = slot[GOAL], slot[PRODUCT]
@@ -81,13 +81,13 @@ def replace_row(slot, member, inverse, block, m, place, row):
     product[place] = 0.0
     for c in range(m):
         goal[c] = inverse[c, place] / pivot
-    subtract_multiples(inverse, m, goal, product, -1)
+    subtract_multiples(inverse, m, goal, product, m)
     for c in range(m):
         inverse[c, place] = goal[c]
     member[ROW, place] = row
 
 
-@inner_loop
+@inlined
 def replace_column(row, slot, inverse, block, m, place):
     """The column of `row[VALUES]` takes the place of the one in slot `place`."""
     moved = slot[MOVED]
@@ -104,7 +104,7 @@ def put_column(row, block, place):
         block[place, i] = row[VALUES, i]
 
 
-@inner_loop
+@inlined
 def border(row, slot, inverse, block, m, entering):
     """The row `entering` and the column of `row[VALUES]` are added."""
     goal, product, moved = slot[GOAL], slot[PRODUCT], slot[MOVED]
@@ -115,7 +115,7 @@ def border(row, slot, inverse, block, m, entering):
     times_transposed(inverse, m, goal, product)
     for c in range(m):
         goal[c] = -moved[c] / schur
-    subtract_multiples(inverse, m, goal, product, -1)
+    subtract_multiples(inverse, m, goal, product, m)
     for c in range(m):
         inverse[c, m] = goal[c]
         inverse[m, c] = -product[c] / schur
@@ -123,7 +123,7 @@ def border(row, slot, inverse, block, m, entering):
     put_column(row, block, m)
 
 
-@inner_loop
+@inlined
 def shrink(slot, member, inverse, block, m, row_place, column_place):
     """A row and a column are taken out; the last ones fill their places."""
     goal, last = slot[GOAL], m - 1

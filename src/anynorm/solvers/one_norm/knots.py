@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anynorm.design.compiled import inner_loop, loop
+from anynorm.design.compiled import inlined, inner_loop, loop
 from anynorm.design.limits import FLOOR, ROUNDING
 from anynorm.solvers.one_norm.basis import combine, times_transposed
 from anynorm.solvers.one_norm.state import (
@@ -86,7 +86,7 @@ def true_coefs(row, slot, member, inverse, m):
         slot[TRUE_COEF, c] = total if abs(total) > _ZERO * terms else 0.0
 
 
-@inner_loop
+@inlined
 def true_step(row, slot, block, m, kind, index):
     """How far the edge goes in the true problem, measured by the scores that it moves."""
     if kind == LEAVES:
@@ -97,7 +97,7 @@ def true_step(row, slot, block, m, kind, index):
     return (1.0 - row[Y, index] * score) / (row[Y, index] * row[CHANGE, index])
 
 
-@inner_loop
+@inlined
 def span(column, slot, member, m, entering):
     """The largest change of the scores by one penalised coefficient, per unit of the step."""
     largest = column[SIZE, entering] if entering >= 0 and not column[FREE, entering] else 0.0
@@ -107,7 +107,7 @@ def span(column, slot, member, m, entering):
     return largest
 
 
-@inner_loop
+@inlined
 def true_penalty(row, column, slot, member, inverse, m, kind, index, sign):
     """Lambda of a dual event in the true problem; `TRUE_BETA` becomes beta_E at lambda 0."""
     goal, beta = slot[GOAL], slot[TRUE_BETA]
@@ -125,7 +125,7 @@ def true_penalty(row, column, slot, member, inverse, m, kind, index, sign):
     return total / rate
 
 
-@inner_loop
+@inlined
 def features_between(column, slot, member, m, entering, reach):
     """How many coefficients are not zero on the segment that leaves a vertex."""
     last = column.shape[1] - 1
@@ -138,7 +138,7 @@ def features_between(column, slot, member, m, entering, reach):
     return count
 
 
-@inner_loop
+@inlined
 def dual_pressure(X, row, column, slot, member, scalar, lam, m):
     """The factor by which the pulls exceed their bounds, at least 1; inf where a free one does."""
     total, scale, pressure = column[TOTAL], 0.0, 1.0
@@ -220,7 +220,7 @@ def way_to(row, residual, direction):
     return way if slope <= ROUNDING * total else 0.0
 
 
-@inner_loop
+@inlined
 def middle_bias(row, residual):
     """What takes the bias to the middle of its optimal interval, or to the end of a half-line."""
     up, down = way_to(row, residual, 1.0), way_to(row, residual, -1.0)
@@ -257,7 +257,7 @@ def arrive(row, column, slot, member, block, scalar, record, s):
     scalar[N_COEFS] = knots[COEF_END, k] = end
 
 
-@inner_loop
+@inlined
 def one_norm(column, slot, member, m):
     """s: the weighted 1-norm of the true coefficients."""
     total = 0.0
@@ -268,7 +268,7 @@ def one_norm(column, slot, member, m):
     return total
 
 
-@inner_loop
+@inlined
 def leave_knot(
     X,
     row,
@@ -305,7 +305,7 @@ def leave_knot(
     return True, MORE
 
 
-@inner_loop
+@inlined
 def reach_knot(row, column, slot, member, inverse, block, scalar, record, n_duals):
     """Record the vertex that was reached; returns a reason to stop, or MORE."""
     knots, m, k = record[0], int(scalar[LENGTH]), int(scalar[N_KNOTS]) - 1

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anynorm.design.compiled import inner_loop, loop
+from anynorm.design.compiled import inlined, loop
 from anynorm.design.limits import ROUNDING
 from anynorm.design.row_access import read_column
 from anynorm.solvers.one_norm.basis import (
@@ -39,7 +39,6 @@ from anynorm.solvers.one_norm.basis import (
 from anynorm.solvers.one_norm.knots import leave_knot, reach_knot
 from anynorm.solvers.one_norm.state import (
     ABOVE,
-    ALONE,
     BELOW,
     BETA,
     CHANGE,
@@ -67,12 +66,14 @@ from anynorm.solvers.one_norm.state import (
     LOW_RATE,
     MORE,
     MOVED,
+    MOVING,
     N_COEFS,
     N_DUALS,
     N_KNOTS,
     NOTHING,
     PENALTY,
     PIVOTS,
+    PRODUCT,
     PULL,
     RATE,
     REFRESH,
@@ -100,7 +101,7 @@ _PIVOTS = 100  # between two refreshes
 _DRIFT = 3e-12  # of the largest score: what residuals of E, which are zero, may have drifted
 
 
-@inner_loop
+@inlined
 def drifted(row, member, m, largest):
     """Whether rounding has moved the rows of E from zero."""
     worst = 0.0
@@ -109,7 +110,7 @@ def drifted(row, member, m, largest):
     return worst > _DRIFT * largest
 
 
-@inner_loop
+@inlined
 def rates(X, column, slot, member, inverse, scalar, m):
     """How the duals of E (`TAU`) and all pulls (`SLOPE`) move with lambda."""
     goal, tau, slope = slot[GOAL], slot[TAU], column[SLOPE]
@@ -123,13 +124,13 @@ def rates(X, column, slot, member, inverse, scalar, m):
     pull(X, member[ROW], tau, m, scalar[CONSTANT], slope)
 
 
-@inner_loop
+@inlined
 def dual_event(row, column, slot, member, m, lam):
     """The first event as lambda falls: (kind, slot or column, fall of lambda, sign).
 
     The sign is that of the residual of a row that leaves E, or of a coefficient that enters.
     """
-    kind, index, best, sign, reach = NOTHING, -1, np.inf, 0.0, 0.0
+    kind, index, best, sign, reach = NOTHING, m, np.inf, 0.0, 0.0
     for r in range(m):
         reach += slot[TAU, r] * slot[TAU, r]
     reach = ROUNDING * np.sqrt(reach)  # rates below it are rounding
@@ -158,7 +159,7 @@ def dual_event(row, column, slot, member, m, lam):
     return kind, index, best, sign
 
 
-@inner_loop
+@inlined
 def primal_event(row, slot, m):
     """The first event along the edge: (kind, row or slot, step).
 
@@ -168,7 +169,7 @@ def primal_event(row, slot, m):
     for i in range(row.shape[1]):
         flat = max(flat, abs(row[CHANGE, i]))
     flat *= ROUNDING
-    kind, index, best = NOTHING, -1, np.inf
+    kind, index, best = NOTHING, m, np.inf
     for i in range(row.shape[1]):
         # Towards zero: the residual of a row above falls, that of one below rises.
         inwards = 1.0 if row[SIDE, i] == ABOVE else -1.0
@@ -182,7 +183,7 @@ def primal_event(row, slot, m):
     return kind, index, best
 
 
-@inner_loop
+@inlined
 def edge_of(X, row, column, slot, member, inverse, block, scalar, m, kind, index, sign):
     """How coefficients (`DIRECTION`) and scores (`CHANGE`) move after a dual event.
 
@@ -215,7 +216,7 @@ def edge_of(X, row, column, slot, member, inverse, block, scalar, m, kind, index
             change[member[ROW, r]] = 0.0
 
 
-@inner_loop
+@inlined
 def travel(row, column, slot, scalar, m, fall, step):
     """Lambda falls, then the vertex moves along the edge."""
     scalar[LAMBDA] -= fall
@@ -230,44 +231,40 @@ def travel(row, column, slot, scalar, m, fall, step):
         row[RESIDUAL, i] -= step * row[Y, i] * row[CHANGE, i]
 
 
-@inner_loop
-def move_row(X, row, column, slot, member, scalar, i, side, share):
-    """Row i joins those outside E (share 1) or leaves them (-1)."""
-    alone, coefs = member[ALONE], slot[GOAL]
-    alone[0] = i
-    coefs[0] = share * row[Y, i] * row[TRUE_COST if side == ABOVE else TRUE_LOW, i]
-    if coefs[0] != 0.0:
-        pull(X, alone, coefs, 1, scalar[CONSTANT], column[FIXED])
-    coefs[0] = share * row[Y, i] * row[COST_RATE if side == ABOVE else LOW_RATE, i]
-    if coefs[0] != 0.0:
-        pull(X, alone, coefs, 1, scalar[CONSTANT], column[RATE])
-
-
-@inner_loop
-def move_sets(X, row, column, slot, member, scalar, kind, index, sign, stop, place):
-    """Rows and columns come and go; returns the dual of the row that enters E."""
+@inlined
+def move_rows(X, row, column, slot, member, scalar, kind, index, sign, stop, place):
+    """A row leaves E after a dual event, one enters after a primal one; returns its dual."""
+    moving, fixed, rate, beta = member[MOVING], slot[GOAL], slot[PRODUCT], 0.0
+    leaving = int(kind == LEAVES)
+    count = leaving + int(stop == ENTERS)
     if kind == LEAVES:
         i = member[ROW, index]
         row[SIDE, i] = ABOVE if sign > 0 else BELOW
-        move_row(X, row, column, slot, member, scalar, i, row[SIDE, i], 1.0)
-    else:
-        column[USED, index] = 1.0
-    if stop == LEAVES:
-        column[USED, member[COLUMN, place]] = 0.0
-        return 0.0
-    side, lam = row[SIDE, place], scalar[LAMBDA]
-    move_row(X, row, column, slot, member, scalar, place, side, -1.0)
-    row[SIDE, place], row[RESIDUAL, place] = TIGHT, 0.0
-    if side == ABOVE:
-        return row[Y, place] * (row[COST, place] + lam * row[COST_RATE, place])
-    return row[Y, place] * (row[LOW, place] + lam * row[LOW_RATE, place])
+        moving[0] = i
+        fixed[0] = row[Y, i] * row[TRUE_COST if sign > 0 else TRUE_LOW, i]
+        rate[0] = row[Y, i] * row[COST_RATE if sign > 0 else LOW_RATE, i]
+    if stop == ENTERS:
+        y, above, lam = row[Y, place], row[SIDE, place] == ABOVE, scalar[LAMBDA]
+        row[SIDE, place], row[RESIDUAL, place] = TIGHT, 0.0
+        moving[leaving] = place
+        fixed[leaving] = -y * row[TRUE_COST if above else TRUE_LOW, place]
+        rate[leaving] = -y * row[COST_RATE if above else LOW_RATE, place]
+        beta = y * row[COST if above else LOW, place] - lam * rate[leaving]
+    pull(X, moving, fixed, count, scalar[CONSTANT], column[FIXED])
+    for k in range(count):
+        if rate[k] != 0.0:  # never on the path
+            pull(X, moving, rate, count, scalar[CONSTANT], column[RATE])
+            break
+    return beta
 
 
-@inner_loop
+@inlined
 def exchange(
     row, column, slot, member, inverse, block, scalar, m, kind, index, sign, stop, place, step, beta
 ):
     """The basis after a dual event (kind, index, sign) and a primal one (stop, place, step)."""
+    if stop == LEAVES:
+        column[USED, member[COLUMN, place]] = 0.0
     if kind == LEAVES:
         if stop == ENTERS:
             replace_row(slot, member, inverse, block, m, index, place)
@@ -284,11 +281,12 @@ def exchange(
         border(row, slot, inverse, block, m, place)
         member[ROW, at], slot[BETA, at] = place, beta
         scalar[LENGTH] = m + 1
+    column[USED, index] = 1.0
     member[COLUMN, at], slot[COEF, at] = index, sign * step
     slot[SIGN, at] = 0.0 if column[FREE, index] else sign
 
 
-@inner_loop
+@inlined
 def interruption(row, member, scalar, room, record, m):
     """What Python is asked for before the next pivot, or MORE."""
     if m + 1 > room:
@@ -350,7 +348,7 @@ def advance(X, row, column, slot, member, inverse, block, scalar, record, max_pi
             if why != MORE:
                 return why
         travel(row, column, slot, scalar, m, fall, step)
-        beta = move_sets(X, row, column, slot, member, scalar, kind, index, sign, stop, place)
+        beta = move_rows(X, row, column, slot, member, scalar, kind, index, sign, stop, place)
         exchange(
             row,
             column,

@@ -48,7 +48,7 @@ GOAL, PRODUCT = SLOT_NAMES[9:]  # what the inverse is multiplied with, and what 
 
 MEMBER_NAMES = range(3)
 ROW, COLUMN = MEMBER_NAMES[:2]  # E and V
-ALONE = MEMBER_NAMES[2]  # its first entry is a row that comes or goes
+MOVING = MEMBER_NAMES[2]  # begins with the rows that leave and enter E
 
 SCALAR_NAMES = range(15)
 LAMBDA, LENGTH, PIVOTS, FRESH, LARGEST = SCALAR_NAMES[:5]  # FRESH: pivots since the last refresh
