@@ -74,12 +74,12 @@ def loop(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def inner_loop(function: Callable[..., Any]) -> Callable[..., Any]:
     """As `loop`, for functions that only other loops call: half the time to compile."""
-    return _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return _compiled(function, no_cpython_wrapper=True, cache=False)
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     """As `inner_loop`, for functions with one caller: compiled as a part of it alone."""
-    return _compiled(function, inline="always")
+    return _compiled(function, inline="always", cache=False)
 
 
 def ordered_loop(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -100,12 +100,14 @@ def _without_collection() -> Iterator[None]:
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    options = {"nogil": True, "fastmath": _REORDER, **options}
     wanted = os.environ.get("ANYNORM_DISABLE_CACHE", "") in ("", "0")
+    # Nobody calls them from C; those that are called by other loops alone are kept with these.
+    defaults = {"nogil": True, "fastmath": _REORDER, "no_cfunc_wrapper": True, "cache": wanted}
+    options = {**defaults, **options}
     try:
-        dispatcher = njit(cache=wanted, **options)(function)
-    except RuntimeError:  # "no locator available": neither the package nor the home can be written
         dispatcher = njit(**options)(function)
+    except RuntimeError:  # "no locator available": neither the package nor the home can be written
+        dispatcher = njit(**{**options, "cache": False})(function)
     compile = dispatcher.compile
 
     @functools.wraps(compile)

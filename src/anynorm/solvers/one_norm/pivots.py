@@ -73,7 +73,6 @@ from anynorm.solvers.one_norm.state import (
     NOTHING,
     PENALTY,
     PIVOTS,
-    PRODUCT,
     PULL,
     RATE,
     REFRESH,
@@ -234,7 +233,7 @@ def travel(row, column, slot, scalar, m, fall, step):
 @inlined
 def move_rows(X, row, column, slot, member, scalar, kind, index, sign, stop, place):
     """A row leaves E after a dual event, one enters after a primal one; returns its dual."""
-    moving, fixed, rate, beta = member[MOVING], slot[GOAL], slot[PRODUCT], 0.0
+    moving, fixed, rate, beta = member[MOVING], slot[GOAL], slot[GOAL + 1], 0.0
     leaving = int(kind == LEAVES)
     count = leaving + int(stop == ENTERS)
     if kind == LEAVES:
@@ -250,11 +249,12 @@ def move_rows(X, row, column, slot, member, scalar, kind, index, sign, stop, pla
         fixed[leaving] = -y * row[TRUE_COST if above else TRUE_LOW, place]
         rate[leaving] = -y * row[COST_RATE if above else LOW_RATE, place]
         beta = y * row[COST if above else LOW, place] - lam * rate[leaving]
-    pull(X, moving, fixed, count, scalar[CONSTANT], column[FIXED])
-    for k in range(count):
-        if rate[k] != 0.0:  # never on the path
-            pull(X, moving, rate, count, scalar[CONSTANT], column[RATE])
-            break
+    for which in range(2):  # FIXED, then RATE
+        coefs, total = slot[GOAL + which], 0.0
+        for k in range(count):
+            total += abs(coefs[k])
+        if total > 0.0:  # rates are zero on the path
+            pull(X, moving, coefs, count, scalar[CONSTANT], column[FIXED + which])
     return beta
 
 

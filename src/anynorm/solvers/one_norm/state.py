@@ -35,8 +35,8 @@ COLUMN_NAMES = range(10)
 WEIGHT, SLACK, SIZE = COLUMN_NAMES[:3]  # SIZE is the 2-norm
 FREE, USED = COLUMN_NAMES[3:5]  # 1 for columns without any penalty, and for those in the basis
 PULL = COLUMN_NAMES[5]
-RATE = COLUMN_NAMES[6]  # how the pull of the rows outside E moves with lambda
-FIXED = COLUMN_NAMES[7]  # the pull of the rows outside E, with the true costs
+FIXED = COLUMN_NAMES[6]  # the pull of the rows outside E, with the true costs
+RATE = COLUMN_NAMES[7]  # and how it moves with lambda
 SLOPE, TOTAL = COLUMN_NAMES[8:]  # of all pulls in lambda; the pull of duals that are recorded
 
 SLOT_NAMES = range(11)
