@@ -16,6 +16,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from anynorm.design.waiting import tell_of_compiling
+
 if TYPE_CHECKING:
     from anynorm.app.job.measures import Estimate
 
@@ -39,7 +41,9 @@ def err() -> Console:
 
 @contextmanager
 def exit_codes() -> Iterator[None]:
-    """Turn what can go wrong into one message and an exit code."""
+    """Turn what can go wrong into one message and an exit code; a wait has its reason told."""
+    console = err()
+    tell_of_compiling(console, lambda line: console.print(escape(line)))
     try:
         yield
     except KeyboardInterrupt:
