@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+Fit = Callable[[Any, np.ndarray], Any]
 STORAGES: dict[str, Callable[[np.ndarray], Any]] = {
     "rows": np.ascontiguousarray,
     "columns": np.asfortranarray,
@@ -39,40 +40,61 @@ def tasks() -> Iterator[Task]:
             yield Task(f"{name}, {storage}", functools.partial(fit, stored(X), y))
 
 
-def fits() -> dict[str, Callable[[Any, np.ndarray], Any]]:
-    """A fit of each kind as a function of X and y."""
-    import anynorm as an
-
-    def path(X: Any, y: np.ndarray) -> Any:
-        weights = np.ones(X.shape[1])
-        weights[0] = 0.0  # a column that is never penalised has a path of its own first
-        an.sparse_svm_path(X, y, penalty_weights=weights)
-        return an.sparse_svm_path(X, y)
-
-    found: dict[str, Callable[[Any, np.ndarray], Any]] = {
-        f"LinearSVC {loss}": an.LinearSVC(loss=loss).fit
+def fits() -> dict[str, Fit]:
+    """A fit of each kind as a function of X and y; what it needs is imported when it is called."""
+    found = {
+        f"LinearSVC {loss}": _estimator("LinearSVC", loss=loss)
         for loss in ("hinge", "squared_hinge", "logistic", "squared", "absolute")
     }
     found |= {
-        f"SparseSVC {loss}": an.SparseSVC(loss=loss).fit
+        f"SparseSVC {loss}": _estimator("SparseSVC", loss=loss)
         for loss in ("hinge", "absolute", "squared_hinge", "logistic")
     }
-    found |= {f"SVC {slack}": an.SVC(slack=slack).fit for slack in ("l1", "squared_l2", "linf")}
-    found |= {f"SVC {kernel}": an.SVC(kernel=kernel).fit for kernel in ("linear", "poly")}
+    found |= {
+        f"SVC {slack}": _estimator("SVC", slack=slack) for slack in ("l1", "squared_l2", "linf")
+    }
+    found |= {f"SVC {kernel}": _estimator("SVC", kernel=kernel) for kernel in ("linear", "poly")}
     return found | {
-        "sparse_svm_path": path,
-        "SparseSVCCV": an.SparseSVCCV(cv=2).fit,
-        "ReweightedSVC": an.ReweightedSVC().fit,
-        "ReweightedSVCCV": an.ReweightedSVCCV(2, max_rounds=2, cv=2).fit,
-        "BudgetSVC": an.BudgetSVC(20).fit,
-        "LeastNormSVC": an.LeastNormSVC(1.0).fit,
-        "LeastSquaresSVC": an.LeastSquaresSVC(1.0).fit,
-        "ConstrainedLasso": lambda X, y: an.ConstrainedLasso().fit(X, y.astype(float)),
-        "min_norm_point": lambda X, y: an.min_norm_point(_turned(X, y)),
+        "sparse_svm_path": _path,
+        "sparse_svm_path, free column": _path_of_free_columns,
+        "SparseSVCCV": _estimator("SparseSVCCV", cv=2),
+        "ReweightedSVC": _estimator("ReweightedSVC"),
+        "ReweightedSVCCV": _estimator("ReweightedSVCCV", Cs=2, max_rounds=2, cv=2),
+        "BudgetSVC": _estimator("BudgetSVC", budget=100),
+        "LeastNormSVC": _estimator("LeastNormSVC", C=1.0),
+        "LeastSquaresSVC": _estimator("LeastSquaresSVC", C=1.0),
+        "ConstrainedLasso": _estimator("ConstrainedLasso"),
+        "min_norm_point": _nearest,
     }
 
 
-def _turned(X: Any, y: np.ndarray) -> Any:
-    """The rows of the first class turned around: points on both sides of the origin."""
+def _estimator(name: str, **parameters: Any) -> Fit:
+    def fit(X: Any, y: np.ndarray) -> Any:
+        import anynorm
+
+        return getattr(anynorm, name)(**parameters).fit(X, y)
+
+    return fit
+
+
+def _path(X: Any, y: np.ndarray) -> Any:
+    from anynorm import sparse_svm_path
+
+    return sparse_svm_path(X, y)
+
+
+def _path_of_free_columns(X: Any, y: np.ndarray) -> Any:
+    """A column that is never penalised has a path of its own first."""
+    from anynorm import sparse_svm_path
+
+    return sparse_svm_path(X, y, penalty_weights=np.arange(X.shape[1]) > 0)
+
+
+def _nearest(X: Any, y: np.ndarray) -> Any:
+    """The rows of one class turned around are points on both sides of the origin."""
+    from anynorm import min_norm_point
+
     sign = np.where(y == y[0], -1, 1).astype(X.dtype)
-    return sp.csr_matrix(sp.diags(sign) @ X) if sp.issparse(X) else sign[:, None] * X
+    return min_norm_point(
+        sp.csr_matrix(sp.diags(sign) @ X) if sp.issparse(X) else sign[:, None] * X
+    )

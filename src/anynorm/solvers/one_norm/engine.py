@@ -262,7 +262,9 @@ class Engine:
         beta = inverse.T @ (slot[at.SIGN, :m] * bound - column[at.PULL, V])
         coef = inverse @ (row[at.Y] * row[at.TARGET])[E]
         slot[at.BETA, :m], slot[at.COEF, :m] = beta, coef
-        column[at.PULL] += self._pull(E, beta)
+        tight = np.zeros(self.n)
+        tight[E] = beta
+        column[at.PULL] += self._pull(tight)
         scores = coef @ self.block[:m]
         row[at.RESIDUAL] = row[at.TARGET] - row[at.Y] * scores
         row[at.RESIDUAL, E] = 0.0
@@ -274,12 +276,11 @@ class Engine:
         side = self.row[at.SIDE]
         beta = self.row[at.Y] * np.where(side == at.ABOVE, above, below)
         beta[side == at.TIGHT] = 0.0
-        rows = np.flatnonzero(beta)
-        return self._pull(rows, beta[rows])
+        return self._pull(beta)
 
-    def _pull(self, rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
-        """[X, constant]'beta over some rows."""
-        features = self.problem.design.rmatvec(beta, rows=rows)
+    def _pull(self, beta: np.ndarray) -> np.ndarray:
+        """[X, constant]'beta over all rows, of which no copy is made."""
+        features = self.problem.design.rmatvec(beta)
         return np.append(features, self.scalar[at.CONSTANT] * beta.sum())
 
     def begin_record(self) -> None:
