@@ -63,7 +63,7 @@ def peers() -> dict[str, Callable[[np.ndarray, np.ndarray], Any]]:
 
 def ours() -> dict[str, Callable[[np.ndarray, np.ndarray], Any]]:
     """The same kinds of fits that `anynorm warm-up` makes."""
-    from anynorm.app.warm_up import fits
+    from anynorm.app.first_fits import fits
 
     return fits()
 

@@ -15,7 +15,7 @@ def warm_up(quiet: arguments.Quiet = False) -> None:
     folder, which this command names; NUMBA_CACHE_DIR names another one.
     """
     with output.exit_codes():
-        from anynorm.app.warm_up import tasks
+        from anynorm.app.first_fits import first_fits
         from anynorm.design.compiled import cache_folder
 
         folder = cache_folder()
@@ -24,14 +24,12 @@ def warm_up(quiet: arguments.Quiet = False) -> None:
                 "nothing that is compiled can be kept: no folder can be written to, or "
                 "ANYNORM_DISABLE_CACHE is set. Set NUMBA_CACHE_DIR to a folder that can be written."
             )
-        began, found = time.monotonic(), list(tasks())
+        began, found = time.monotonic(), list(first_fits())
         with output.progress_bar(hidden=quiet) as show, warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # small fits on few rows: only their code is of interest
-            for index, task in enumerate(found):
-                show(index / len(found), task.name, None)
-                task.run()
+            warnings.simplefilter("ignore")  # only the code of the fits is of interest
+            for index, one in enumerate(found):
+                show(index / len(found), one.name, None)
+                one.run()
         if not quiet:
             output.out().print(
                 f"{len(found)} kinds of fits are compiled, in {time.monotonic() - began:.0f} s. "

@@ -9,7 +9,7 @@ import numpy as np
 from anynorm.problem import Problem
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.one_norm import state as at
-from anynorm.solvers.one_norm.knots import arrive, depart, true_coefs
+from anynorm.solvers.one_norm.knots import depart, true_coefs
 from anynorm.solvers.one_norm.pivots import advance
 
 END_SHARE = 1e-9  # of the largest lambda: events below it are rounding
@@ -292,11 +292,7 @@ class Engine:
             np.zeros((entries, coefs)),
             np.zeros((entries, duals)),
         )
-        V = self.columns
-        weights = np.where(self.column[at.FREE, V] > 0, 0.0, self.column[at.WEIGHT, V])
-        s = float(weights @ np.abs(self.coefs()))
-        basis = self.slot, self.member, self.block
-        arrive(self.row, self.column, *basis, self.scalar, self.record, s)
+        self.scalar[at.MOVING_ON] = 1.0
 
     def finish_record(self, lam: float) -> None:
         """Record the duals of the last knot at the given lambda."""

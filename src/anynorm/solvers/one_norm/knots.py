@@ -21,6 +21,7 @@ from anynorm.solvers.one_norm.state import (
     DIRECTION,
     DUAL,
     DUAL_END,
+    DUALS_BEFORE,
     END,
     ENDED,
     ENTERS,
@@ -42,6 +43,7 @@ from anynorm.solvers.one_norm.state import (
     MOST_KNOTS,
     MOST_S,
     MOVED,
+    MOVING_ON,
     N_COEFS,
     N_DUALS,
     N_KNOTS,
@@ -229,11 +231,11 @@ def middle_bias(row, residual):
     return 0.5 * (up - down)
 
 
-@loop
-def arrive(row, column, slot, member, block, scalar, record, s):
+@inlined
+def arrive(row, column, slot, member, block, scalar, record, m, s):
     """Record the vertex of `TRUE_COEF`, whose weighted 1-norm is s."""
     knots, coefs, _ = record
-    m, k, end = int(scalar[LENGTH]), int(scalar[N_KNOTS]), int(scalar[N_COEFS])
+    k, end = int(scalar[N_KNOTS]), int(scalar[N_COEFS])
     residual, last, loss, bias = row[CHANGE], column.shape[1] - 1, 0.0, 0.0
     for i in range(residual.size):
         residual[i] = 0.0
@@ -286,35 +288,37 @@ def leave_knot(
     stop,
     place,
 ):
-    """Record a segment if the true problem moves: (whether it does, a reason to stop)."""
-    true_coefs(row, slot, member, inverse, m)
+    """Record a segment if the true problem moves; returns a reason to stop, or MORE."""
     entering = index if kind == ENTERS else -1
     reach = span(column, slot, member, m, entering)
     if not true_step(row, slot, block, m, stop, place) * reach > ROUNDING * scalar[LARGEST]:
-        return False, MORE
+        return MORE
     lam = true_penalty(row, column, slot, member, inverse, m, kind, index, sign)
     if lam <= max(scalar[LEAST_PENALTY], scalar[END]):
-        return False, PENALTY if scalar[LEAST_PENALTY] > 0.0 else ENDED
+        return PENALTY if scalar[LEAST_PENALTY] > 0.0 else ENDED
     for r in range(m):
         slot[TRUE_BETA, r] += lam * slot[TAU, r]
+    scalar[DUALS_BEFORE] = scalar[N_DUALS]
     depart(X, row, column, slot, member, scalar, record, lam)
     if scalar[N_KNOTS] >= scalar[MOST_KNOTS]:
-        return False, KNOTS
+        return KNOTS
     if features_between(column, slot, member, m, entering, reach) > scalar[MOST_FEATURES]:
-        return False, FEATURES
-    return True, MORE
+        return FEATURES
+    scalar[MOVING_ON] = 1.0
+    return MORE
 
 
 @inlined
-def reach_knot(row, column, slot, member, inverse, block, scalar, record, n_duals):
+def reach_knot(row, column, slot, member, block, scalar, record, m):
     """Record the vertex that was reached; returns a reason to stop, or MORE."""
-    knots, m, k = record[0], int(scalar[LENGTH]), int(scalar[N_KNOTS]) - 1
-    true_coefs(row, slot, member, inverse, m)
-    s = one_norm(column, slot, member, m)
-    if s <= (1 + ROUNDING) * knots[S, k]:  # the step was rounding
-        knots[LEAVING, k], scalar[N_DUALS] = 0.0, n_duals
+    knots, k, s = record[0], int(scalar[N_KNOTS]) - 1, one_norm(column, slot, member, m)
+    scalar[MOVING_ON] = 0.0
+    if k >= 0 and s <= (1 + ROUNDING) * knots[S, k]:  # the step was rounding
+        knots[LEAVING, k], scalar[N_DUALS] = 0.0, scalar[DUALS_BEFORE]
         return MORE
-    arrive(row, column, slot, member, block, scalar, record, s)
+    arrive(row, column, slot, member, block, scalar, record, m, s)
+    if k < 0:
+        return MORE
     if knots[LOSS, k + 1] <= _NO_LOSS * scalar[ZERO_PRIMAL]:
         return ENDED
     return RADIUS if s >= scalar[MOST_S] else MORE

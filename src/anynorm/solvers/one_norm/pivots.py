@@ -36,7 +36,7 @@ from anynorm.solvers.one_norm.basis import (
     times,
     times_transposed,
 )
-from anynorm.solvers.one_norm.knots import leave_knot, reach_knot
+from anynorm.solvers.one_norm.knots import leave_knot, reach_knot, true_coefs
 from anynorm.solvers.one_norm.state import (
     ABOVE,
     BELOW,
@@ -67,6 +67,7 @@ from anynorm.solvers.one_norm.state import (
     MORE,
     MOVED,
     MOVING,
+    MOVING_ON,
     N_COEFS,
     N_DUALS,
     N_KNOTS,
@@ -317,6 +318,12 @@ def advance(X, row, column, slot, member, inverse, block, scalar, record, max_pi
         why = interruption(row, member, scalar, inverse.shape[0], record, m)
         if why != MORE:
             return why
+        if record is not None:
+            true_coefs(row, slot, member, inverse, m)
+            if scalar[MOVING_ON]:
+                why = reach_knot(row, column, slot, member, block, scalar, record, m)
+                if why != MORE:
+                    return why
         rates(X, column, slot, member, inverse, scalar, m)
         kind, index, fall, sign = dual_event(row, column, slot, member, m, scalar[LAMBDA])
         last = max(scalar[END], scalar[LEAST_PENALTY])
@@ -326,9 +333,8 @@ def advance(X, row, column, slot, member, inverse, block, scalar, record, max_pi
         stop, place, step = primal_event(row, slot, m)
         if stop == NOTHING:
             return STUCK
-        moving, n_duals = False, scalar[N_DUALS]
         if record is not None:
-            moving, why = leave_knot(
+            why = leave_knot(
                 X,
                 row,
                 column,
@@ -366,8 +372,4 @@ def advance(X, row, column, slot, member, inverse, block, scalar, record, max_pi
             step,
             beta,
         )
-        if record is not None and moving:
-            why = reach_knot(row, column, slot, member, inverse, block, scalar, record, n_duals)
-            if why != MORE:
-                return why
     return MORE

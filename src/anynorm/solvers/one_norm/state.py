@@ -50,20 +50,22 @@ MEMBER_NAMES = range(3)
 ROW, COLUMN = MEMBER_NAMES[:2]  # E and V
 MOVING = MEMBER_NAMES[2]  # begins with the rows that leave and enter E
 
-SCALAR_NAMES = range(15)
+SCALAR_NAMES = range(17)
 LAMBDA, LENGTH, PIVOTS, FRESH, LARGEST = SCALAR_NAMES[:5]  # FRESH: pivots since the last refresh
 CONSTANT = SCALAR_NAMES[5]  # the value of the constant column
 END, LEAST_PENALTY = SCALAR_NAMES[6:8]  # lambdas at which to stop: rounding, and what is asked for
 MOST_FEATURES, MOST_KNOTS, MOST_S = SCALAR_NAMES[8:11]
 ZERO_PRIMAL = SCALAR_NAMES[11]  # the loss at w = 0
-N_KNOTS, N_COEFS, N_DUALS = SCALAR_NAMES[12:]  # recorded so far
+N_KNOTS, N_COEFS, N_DUALS = SCALAR_NAMES[12:15]  # recorded so far
+MOVING_ON = SCALAR_NAMES[15]  # 1 where the next vertex is to be recorded
+DUALS_BEFORE = SCALAR_NAMES[16]  # the number of duals before those of the last segment
 
 KNOT_NAMES = range(8)  # of the knots of a path
 S, LOSS, BIAS, GAP = KNOT_NAMES[:4]
 LEAVING, DUAL = KNOT_NAMES[4:6]  # lambda and the dual value on the segment that leaves
 COEF_END, DUAL_END = KNOT_NAMES[6:]  # where its entries end in the tables of coefficients and duals
-ENTRY_NAMES = range(2)  # of these two tables
-PLACE, VALUE = ENTRY_NAMES
+ENTRY_NAMES = range(2)  # of the entries of these two tables
+PLACE, VALUE = ENTRY_NAMES  # a column or a row, and its coefficient or dual
 
 
 @inner_loop

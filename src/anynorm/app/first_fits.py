@@ -22,14 +22,14 @@ STORAGES: dict[str, Callable[[np.ndarray], Any]] = {
 }
 
 
-class Task(NamedTuple):
+class FirstFit(NamedTuple):
     """A fit that compiles what fits like it need."""
 
     name: str
     run: Callable[[], Any]
 
 
-def tasks() -> Iterator[Task]:
+def first_fits() -> Iterator[FirstFit]:
     """Every estimator and function, for every storage of X."""
     from sklearn.datasets import load_breast_cancer
 
@@ -37,7 +37,7 @@ def tasks() -> Iterator[Task]:
     X = X / X.max(axis=0)
     for storage, stored in STORAGES.items():
         for name, fit in fits().items():
-            yield Task(f"{name}, {storage}", functools.partial(fit, stored(X), y))
+            yield FirstFit(f"{name}, {storage}", functools.partial(fit, stored(X), y))
 
 
 def fits() -> dict[str, Fit]:
