@@ -1,7 +1,7 @@
 """The basis of the path: rows E, columns V, and the inverse of X[E, V] as they come and go.
 
-Exchanging a row or a column, adding or removing one of each: rank-one changes of the inverse, each
-m^2 operations.  `inverse[c, r]` belongs to column slot c and row slot r; `block` is X[:, V]'.
+Exchanging a row or a column, adding or removing one of each: rank-one changes of the inverse, of
+m^2 operations each.  `inverse[c, r]` belongs to column slot c and row slot r; `block` is X[:, V]'.
 """
 
 from __future__ import annotations
@@ -71,68 +71,47 @@ def subtract_multiples(inverse, m, factors, line, left_out):
 
 
 @inlined
-def replace_row(slot, member, inverse, block, m, place, row):
-    """`row` takes the place of the row in slot `place`."""
-    goal, product = slot[GOAL], slot[PRODUCT]
+def enter_row(row, slot, inverse, block, m, entering, leaving):
+    """A row enters E: in the slot of one that leaves, or in slot m, together with a column.
+
+    `MOVED` is the column `leaving` of the inverse, or for ``leaving == m`` the inverse times the
+    column that enters, which is in `VALUES`.
+    """
+    goal, product, moved = slot[GOAL], slot[PRODUCT], slot[MOVED]
+    pivot = -row[VALUES, entering]
     for c in range(m):
-        goal[c] = block[c, row]
+        goal[c] = block[c, entering]
+        pivot += goal[c] * moved[c]
     times_transposed(inverse, m, goal, product)
-    pivot = product[place]
-    product[place] = 0.0
+    if leaving < m:
+        pivot = product[leaving]
+        product[leaving] = 0.0
     for c in range(m):
-        goal[c] = inverse[c, place] / pivot
+        goal[c] = moved[c] / pivot
     subtract_multiples(inverse, m, goal, product, m)
     for c in range(m):
-        inverse[c, place] = goal[c]
-    member[ROW, place] = row
+        inverse[c, leaving] = goal[c]
+    if leaving == m:
+        for r in range(m):
+            inverse[m, r] = product[r] / pivot
+        inverse[m, m] = -1.0 / pivot
 
 
 @inlined
-def replace_column(row, slot, inverse, block, m, place):
-    """The column of `row[VALUES]` takes the place of the one in slot `place`."""
+def leave_column(slot, inverse, m, place):
+    """The column in slot `place` leaves V, for what `MOVED` belongs to: a column or a row."""
     moved = slot[MOVED]
     for r in range(m):
         inverse[place, r] /= moved[place]
     subtract_multiples(inverse, m, moved, inverse[place], place)
-    put_column(row, block, place)
-
-
-@inner_loop
-def put_column(row, block, place):
-    """The column that enters is kept in slot `place`."""
-    for i in range(block.shape[1]):
-        block[place, i] = row[VALUES, i]
 
 
 @inlined
-def border(row, slot, inverse, block, m, entering):
-    """The row `entering` and the column of `row[VALUES]` are added."""
-    goal, product, moved = slot[GOAL], slot[PRODUCT], slot[MOVED]
-    schur = row[VALUES, entering]
-    for c in range(m):
-        goal[c] = block[c, entering]
-        schur -= goal[c] * moved[c]
-    times_transposed(inverse, m, goal, product)
-    for c in range(m):
-        goal[c] = -moved[c] / schur
-    subtract_multiples(inverse, m, goal, product, m)
-    for c in range(m):
-        inverse[c, m] = goal[c]
-        inverse[m, c] = -product[c] / schur
-    inverse[m, m] = 1.0 / schur
-    put_column(row, block, m)
-
-
-@inlined
-def shrink(slot, member, inverse, block, m, row_place, column_place):
-    """A row and a column are taken out; the last ones fill their places."""
-    goal, last = slot[GOAL], m - 1
-    for c in range(m):
-        goal[c] = inverse[c, row_place] / inverse[column_place, row_place]
-    subtract_multiples(inverse, m, goal, inverse[column_place], column_place)
-    for c in range(m):
+def fill_places(slot, member, inverse, block, last, row_place, column_place):
+    """The last row and the last column take the places of those that have left."""
+    for c in range(last + 1):
         inverse[c, row_place] = inverse[c, last]
-    for r in range(m):
+    for r in range(last + 1):
         inverse[column_place, r] = inverse[last, r]
     member[ROW, row_place], slot[BETA, row_place] = member[ROW, last], slot[BETA, last]
     member[COLUMN, column_place] = member[COLUMN, last]

@@ -271,24 +271,10 @@ def one_norm(column, slot, member, m):
 
 
 @inlined
-def leave_knot(
-    X,
-    row,
-    column,
-    slot,
-    member,
-    inverse,
-    block,
-    scalar,
-    record,
-    m,
-    kind,
-    index,
-    sign,
-    stop,
-    place,
-):
+def leave_knot(X, row, column, slot, member, inverse, block, scalar, record, m, event, edge):
     """Record a segment if the true problem moves; returns a reason to stop, or MORE."""
+    kind, index, sign = event
+    stop, place = edge
     entering = index if kind == ENTERS else -1
     reach = span(column, slot, member, m, entering)
     if not true_step(row, slot, block, m, stop, place) * reach > ROUNDING * scalar[LARGEST]:

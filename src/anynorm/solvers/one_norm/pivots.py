@@ -28,11 +28,10 @@ from anynorm.design.compiled import inlined, loop
 from anynorm.design.limits import ROUNDING
 from anynorm.design.row_access import read_column
 from anynorm.solvers.one_norm.basis import (
-    border,
     combine,
-    replace_column,
-    replace_row,
-    shrink,
+    enter_row,
+    fill_places,
+    leave_column,
     times,
     times_transposed,
 )
@@ -232,8 +231,10 @@ def travel(row, column, slot, scalar, m, fall, step):
 
 
 @inlined
-def move_rows(X, row, column, slot, member, scalar, kind, index, sign, stop, place):
+def move_rows(X, row, column, slot, member, scalar, event, edge):
     """A row leaves E after a dual event, one enters after a primal one; returns its dual."""
+    kind, index, sign = event
+    stop, place = edge
     moving, fixed, rate, beta = member[MOVING], slot[GOAL], slot[GOAL + 1], 0.0
     leaving = int(kind == LEAVES)
     count = leaving + int(stop == ENTERS)
@@ -260,31 +261,29 @@ def move_rows(X, row, column, slot, member, scalar, kind, index, sign, stop, pla
 
 
 @inlined
-def exchange(
-    row, column, slot, member, inverse, block, scalar, m, kind, index, sign, stop, place, step, beta
-):
-    """The basis after a dual event (kind, index, sign) and a primal one (stop, place, step)."""
-    if stop == LEAVES:
-        column[USED, member[COLUMN, place]] = 0.0
-    if kind == LEAVES:
-        if stop == ENTERS:
-            replace_row(slot, member, inverse, block, m, index, place)
-            slot[BETA, index] = beta
-        else:
-            shrink(slot, member, inverse, block, m, index, place)
-            scalar[LENGTH] = m - 1
-        return
-    if stop == LEAVES:
-        at = place
-        replace_column(row, slot, inverse, block, m, at)
+def exchange(row, column, slot, member, inverse, block, scalar, m, event, edge, step, beta):
+    """The basis after a dual event (kind, index, sign) and a primal one (stop, place)."""
+    kind, index, sign = event
+    stop, place = edge
+    free = index if kind == LEAVES else m  # the slot for a row that enters
+    if stop == ENTERS:
+        enter_row(row, slot, inverse, block, m, place, free)
+        member[ROW, free], slot[BETA, free] = place, beta
     else:
-        at = m
-        border(row, slot, inverse, block, m, place)
-        member[ROW, at], slot[BETA, at] = place, beta
-        scalar[LENGTH] = m + 1
-    column[USED, index] = 1.0
-    member[COLUMN, at], slot[COEF, at] = index, sign * step
-    slot[SIGN, at] = 0.0 if column[FREE, index] else sign
+        leave_column(slot, inverse, m, place)
+        column[USED, member[COLUMN, place]] = 0.0
+        if kind == LEAVES:
+            fill_places(slot, member, inverse, block, m - 1, index, place)
+            scalar[LENGTH] = m - 1
+    if kind == ENTERS:
+        at = place if stop == LEAVES else m
+        for i in range(block.shape[1]):
+            block[at, i] = row[VALUES, i]
+        column[USED, index] = 1.0
+        member[COLUMN, at], slot[COEF, at] = index, sign * step
+        slot[SIGN, at] = 0.0 if column[FREE, index] else sign
+        if stop == ENTERS:
+            scalar[LENGTH] = m + 1
 
 
 @inlined
@@ -333,43 +332,14 @@ def advance(X, row, column, slot, member, inverse, block, scalar, record, max_pi
         stop, place, step = primal_event(row, slot, m)
         if stop == NOTHING:
             return STUCK
+        event, edge = (kind, index, sign), (stop, place)
         if record is not None:
             why = leave_knot(
-                X,
-                row,
-                column,
-                slot,
-                member,
-                inverse,
-                block,
-                scalar,
-                record,
-                m,
-                kind,
-                index,
-                sign,
-                stop,
-                place,
+                X, row, column, slot, member, inverse, block, scalar, record, m, event, edge
             )
             if why != MORE:
                 return why
         travel(row, column, slot, scalar, m, fall, step)
-        beta = move_rows(X, row, column, slot, member, scalar, kind, index, sign, stop, place)
-        exchange(
-            row,
-            column,
-            slot,
-            member,
-            inverse,
-            block,
-            scalar,
-            m,
-            kind,
-            index,
-            sign,
-            stop,
-            place,
-            step,
-            beta,
-        )
+        beta = move_rows(X, row, column, slot, member, scalar, event, edge)
+        exchange(row, column, slot, member, inverse, block, scalar, m, event, edge, step, beta)
     return MORE
