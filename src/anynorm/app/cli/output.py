@@ -16,8 +16,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from anynorm.design.waiting import tell_of_compiling
-
 if TYPE_CHECKING:
     from anynorm.app.job.measures import Estimate
 
@@ -42,6 +40,8 @@ def err() -> Console:
 @contextmanager
 def exit_codes() -> Iterator[None]:
     """Turn what can go wrong into one message and an exit code; a wait has its reason told."""
+    from anynorm.design.waiting import tell_of_compiling  # imports NumPy: not for --help
+
     console = err()
     tell_of_compiling(console, lambda line: console.print(escape(line)))
     try:
