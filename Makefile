@@ -13,6 +13,7 @@
 #   make bench-kernel  SVC, BudgetSVC, LeastNormSVC and LeastSquaresSVC against libsvm and scipy (fifteen minutes)
 #   make bench-bridge  min_norm_point and ConstrainedLasso against their peers (five minutes)
 #   make bench-cores   all cores against one, and BLAS left alone against BLAS with one thread (ten minutes)
+#   make bench-start   first fits in fresh processes, nothing compiled and all of it, beside skglm (twenty minutes)
 #   make papers-walk   the walk paper's table and figures; does what is not recorded yet (hours from nothing)
 #   make papers-path   the 1-norm SVM paper's tables and figures, likewise (half an hour from nothing)
 #   make papers-kernel the Least 1-norm and the budget paper's tables and figures, likewise (an hour from nothing)
@@ -21,7 +22,7 @@
 #
 # make PYTHON=/path/to/python3.12 demo    uses that interpreter for a new environment
 
-BENCHMARKS := bench-linear bench-walk bench-sparse bench-kernel bench-bridge bench-cores
+BENCHMARKS := bench-linear bench-walk bench-sparse bench-kernel bench-bridge bench-cores bench-start
 PAPERS := papers-walk papers-path papers-kernel papers-bridge
 
 .DEFAULT_GOAL := help
@@ -49,7 +50,7 @@ help:
 demo:
 	@sh tools/environment.sh cli
 	@$(BIN)/anynorm example demo/breast_cancer.csv >/dev/null
-	@echo "The first run compiles for about a minute."
+	@echo "The first run compiles for half a minute."
 	$(BIN)/anynorm fit demo/breast_cancer.csv --target diagnosis --id sample --positive malignant -o demo
 	@echo "Open demo/report.html in a browser."
 

@@ -105,23 +105,16 @@ def threads() -> dict[str, str]:
 
 def cache() -> dict[str, str]:
     """Return where compiled code is kept, and whether it can be."""
-    from anynorm.kernels.exponential_loops import exp_of_products
+    from anynorm.design.compiled import cache_folder
 
     if os.environ.get("ANYNORM_DISABLE_CACHE", "") not in ("", "0"):
         return {"folder": "none: ANYNORM_DISABLE_CACHE is set, so every process compiles anew"}
-    stats = getattr(exp_of_products, "stats", None)
-    if stats is None or stats.cache_path is None:
+    folder = cache_folder()
+    if folder is None:
         return {"folder": "none: no folder can be written to; set NUMBA_CACHE_DIR to one that can"}
-    folder = pathlib.Path(stats.cache_path)
-    # Numba gives each folder of sources its own; with NUMBA_CACHE_DIR they lie side by side.
-    root = pathlib.Path(os.environ.get("NUMBA_CACHE_DIR") or pathlib.Path(__file__).parent)
-    sizes = [file.stat().st_size for file in root.rglob("*.nb?") if file.is_file()]
-    nearest = next(part for part in (folder, *folder.parents) if part.exists())
-    return {
-        "folder": str(root),
-        "files": f"{len(sizes):,}, {sum(sizes) / 2**20:.1f} MB",
-        "writable": "yes" if os.access(nearest, os.W_OK) else "no: set NUMBA_CACHE_DIR",
-    }
+    files = pathlib.Path(folder).rglob("*.nb?")
+    sizes = [file.stat().st_size for file in files if file.is_file()]
+    return {"folder": folder, "files": f"{len(sizes):,}, {sum(sizes) / 2**20:.1f} MB"}
 
 
 def run_checks() -> Iterator[Check]:

@@ -13,8 +13,8 @@ import numpy as np
 from anynorm.design.compiled import overload, types
 
 
-def add_rows(X: Any, rows: Any, coefs: Any, out: Any) -> None:
-    """Add sum_r coefs[r] * X[rows[r], :] to the first p entries of out."""
+def add_rows(X: Any, rows: Any, coefs: Any, count: Any, out: Any) -> None:
+    """Add the sum of coefs[r] * X[rows[r], :] over r < count to the first p entries of out."""
     raise TypeError("for compiled code only")
 
 
@@ -24,21 +24,21 @@ def read_column(X: Any, j: Any, out: Any) -> None:
 
 
 @overload(add_rows)
-def _add_rows(X, rows, coefs, out):
+def _add_rows(X, rows, coefs, count, out):
     if isinstance(X, types.Array) and X.layout == "C":
 
-        def add_contiguous(X, rows, coefs, out):
+        def add_contiguous(X, rows, coefs, count, out):
             p = X.shape[1]
             for start in range(0, p, 1024):  # a tile of `out` stays in the first cache
                 stop = min(start + 1024, p)
                 r = 0
-                while r + 4 <= rows.size:
+                while r + 4 <= count:
                     i0, i1, i2, i3 = rows[r], rows[r + 1], rows[r + 2], rows[r + 3]
                     c0, c1, c2, c3 = coefs[r], coefs[r + 1], coefs[r + 2], coefs[r + 3]
                     for j in range(start, stop):
                         out[j] += (c0 * X[i0, j] + c1 * X[i1, j]) + (c2 * X[i2, j] + c3 * X[i3, j])
                     r += 4
-                while r < rows.size:
+                while r < count:
                     i0, c0 = rows[r], coefs[r]
                     for j in range(start, stop):
                         out[j] += c0 * X[i0, j]
@@ -47,9 +47,9 @@ def _add_rows(X, rows, coefs, out):
         return add_contiguous
     if isinstance(X, types.Array):
 
-        def add_by_columns(X, rows, coefs, out):
+        def add_by_columns(X, rows, coefs, count, out):
             weights = np.zeros(X.shape[0])
-            for r in range(rows.size):
+            for r in range(count):
                 weights[rows[r]] += coefs[r]
             for j in range(X.shape[1]):
                 total = 0.0
@@ -59,9 +59,9 @@ def _add_rows(X, rows, coefs, out):
 
         return add_by_columns
 
-    def add_sparse(X, rows, coefs, out):
+    def add_sparse(X, rows, coefs, count, out):
         indptr, indices, values = X
-        for r in range(rows.size):
+        for r in range(count):
             i, c = rows[r], coefs[r]
             for k in range(indptr[i], indptr[i + 1]):
                 out[indices[k]] += c * values[k]

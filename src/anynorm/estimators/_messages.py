@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
+from anynorm.design.waiting import tell_of_compiling
 from anynorm.problem.certificate import Certificate
 from anynorm.problem.solution import Progress, Status
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from anynorm.estimators.checks.labels import Labelled
+
+Printer = TypeVar("Printer")
 
 _RESCALE = "bring the features to one scale, e.g. with sklearn.preprocessing.StandardScaler"
 _WRAPPING = ("anynorm", "sklearn", "joblib")  # packages whose lines are not the user's
@@ -62,7 +65,15 @@ def progress_printer(
     title: str, verbose: int, *, unit: str = "iteration"
 ) -> Callable[[Progress], None] | None:
     """What prints a line per progress report, or None for silence; `unit` is what is counted."""
-    return (lambda state: _show(title, unit, state)) if verbose else None
+    if not verbose:
+        return None
+    return _printer(title, lambda state: _show(title, unit, state))
+
+
+def _printer(title: str, show: Printer) -> Printer:
+    """The printer, which also says so, as long as it lives, where a fit waits for the compiler."""
+    tell_of_compiling(show, lambda line: say(f"{title}: {line}"))
+    return show
 
 
 def _show(title: str, unit: str, state: Progress) -> None:
@@ -83,7 +94,7 @@ def classes_printer(estimator: Any, data: Labelled) -> Callable[[int, Progress],
             f"{name}: {data.X.shape[0]} rows, {data.X.shape[1]} features ({storage}, "
             f"{data.X.dtype}), {len(data.classes)} classes, {_settings(estimator)}"
         )
-    return lambda index, state: _show(_title(name, data, index), "iteration", state)
+    return _printer(name, lambda index, state: _show(_title(name, data, index), "iteration", state))
 
 
 def _settings(estimator: Any) -> str:

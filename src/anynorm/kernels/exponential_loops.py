@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from anynorm.design.compiled import intrinsic, ir, ordered_loop, types
+from anynorm.design.compiled import inlined, intrinsic, ir, ordered_loop, types
 
 _PER_OCTAVE = 1.4426950408889634  # 1 / log 2
 _OCTAVE_HIGH, _OCTAVE_LOW = 0.693147180369123816490, 1.90821492927058770002e-10  # k * high is exact
@@ -53,7 +53,7 @@ _bits: Any = intrinsic(_bits_of_float)
 _float_of: Any = intrinsic(_float_of_bits)
 
 
-@ordered_loop
+@inlined
 def _exp(x):
     x = max(x, _LOWEST)
     shifted = x * _PER_OCTAVE + _SHIFTER
@@ -65,7 +65,7 @@ def _exp(x):
     return _float_of(_bits(e) + (_bits(shifted) << np.int64(52)))
 
 
-@ordered_loop
+@inlined
 def _exp_32(x):
     x = max(x, _LOWEST_32)
     shifted = x * _PER_OCTAVE_32 + _SHIFTER_32

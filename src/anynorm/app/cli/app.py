@@ -11,6 +11,7 @@ from anynorm.app.cli.example import example
 from anynorm.app.cli.fit import fit
 from anynorm.app.cli.path import path
 from anynorm.app.cli.predict import predict
+from anynorm.app.cli.warm_up import warm_up
 
 app = typer.Typer(
     name="anynorm",
@@ -26,6 +27,7 @@ app.command()(predict)
 app.command()(path)
 app.command()(example)
 app.command()(doctor)
+app.command()(warm_up)
 
 
 def _version(asked: bool) -> None:

@@ -16,7 +16,7 @@ def doctor(quiet: arguments.Quiet = False, as_json: arguments.Json = False) -> N
     """Say what is installed, and fit small problems whose answers are known.
 
     Each fit has its certificate checked and is compared with scikit-learn, HiGHS or a formula. The
-    exit code is 3 where one is not as it should be. The first run compiles, which takes a minute.
+    exit code is 3 where one is not as it should be. The first run compiles for half a minute.
     """
     with output.exit_codes():
         from anynorm.app import selftest

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anynorm.design.compiled import inner_loop, loop
+from anynorm.design.compiled import inlined, inner_loop, loop
 
 _FLAT = 1e-12  # of the diagonal: curvatures below count as this
 
@@ -35,8 +35,8 @@ def rises_and_falls(pull, value, sign, lower, upper, tight, rise, fall):
     pair may raise both of its variables, and each sign has an interval of its own: the budget's
     multiplier moves one up as far as the other down.
     """
-    up = np.full(2, -np.inf)  # of the positive and the negative variables
-    down = np.full(2, -np.inf)
+    up, down = np.empty(2), np.empty(2)  # of the positive and the negative variables
+    up[0] = up[1] = down[0] = down[1] = -np.inf
     for k in range(pull.size):
         inside, positive = value[k] < upper[k], value[k] > lower[k]
         own = 0 if sign[k] > 0 else 1
@@ -92,7 +92,7 @@ def best_partner(i, square, pull, falls, sign, tight, gains):
     return j_best, best, widest
 
 
-@inner_loop
+@inlined
 def move(i, j, square, pull, value, sign, lower, upper, left):
     """The best step of a pair, cut where a bound or the budget is met; returns what is left."""
     floor = _FLAT * (abs(square[i, i]) + abs(square[j, j])) + 1e-300
@@ -148,7 +148,7 @@ def solve_block(square, pull, value, sign, lower, upper, left, tol, max_steps):
     return max_steps
 
 
-@inner_loop
+@inlined
 def sift_down(heap, keys, place, size):
     """Restore the order of a heap of indices with the smallest key on top."""
     while True:
@@ -170,13 +170,14 @@ def largest(keys, count, sign, among):
     for k in range(keys.size):
         if keys[k] == -np.inf or (among != 0.0 and sign[k] != among):
             continue
+        unordered = 0  # places from the top of the heap
         if size < count:
             heap[size] = k
             size += 1
-            if size == count:
-                for place in range(count // 2 - 1, -1, -1):
-                    sift_down(heap, keys, place, count)
+            unordered = count // 2 if size == count else 0
         elif count > 0 and keys[k] > keys[heap[0]]:
             heap[0] = k
-            sift_down(heap, keys, 0, count)
+            unordered = 1
+        for place in range(unordered - 1, -1, -1):
+            sift_down(heap, keys, place, count)
     return heap[:size]

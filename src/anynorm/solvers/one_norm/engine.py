@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from anynorm.problem import Problem
 from anynorm.solvers.frame.budget import Budget
-from anynorm.solvers.one_norm.basis import Basis
-from anynorm.solvers.one_norm.knots import KnotStore, PathLimits, true_coefs
-from anynorm.solvers.one_norm.pivots import GROW, MORE, REFRESH, STORE, STUCK, advance
-from anynorm.solvers.one_norm.state import ABOVE, BELOW, TIGHT, Data, State, refresh
+from anynorm.solvers.one_norm import state as at
+from anynorm.solvers.one_norm.knots import depart, true_coefs
+from anynorm.solvers.one_norm.pivots import advance
 
 END_SHARE = 1e-9  # of the largest lambda: events below it are rounding
 STRENGTHS = (1.0, 0.1, 10.0)  # of the change to general position, one per attempt
@@ -36,108 +34,122 @@ class Engine:
         Which of the random changes to general position to take.
     budget : Budget
         Of pivots.
+
+    Attributes
+    ----------
+    row, column, slot, member, scalar : ndarray
+        The tables that `state` explains.
+    inverse, block : ndarray
+        The inverse of X[E, V], and X[:, V]'.
+    record : (ndarray, ndarray, ndarray) or None
+        The knots, coefficients and duals of a path; None while nothing is recorded.
     """
 
     def __init__(self, problem: Problem, attempt: int, budget: Budget) -> None:
         n, p = problem.design.shape
         self.problem, self.n, self.p, self.budget = problem, n, p, budget
         self.X = problem.design.row_access()
-        self.data = general_position(problem, attempt)
-        self.basis = empty_basis(min(_FIRST_CAPACITY, min(n, p) + 2), n)
-        self.state = State(
-            side=np.zeros(n, np.int8),
-            used=np.zeros(p + 1, np.bool_),
-            residual=np.zeros(n),
-            pull=np.zeros(p + 1),
-            rate=np.zeros(p + 1),
-            fixed=np.zeros(p + 1),
-            clock=np.zeros(4),
-        )
-        self.knots = empty_knots(_FIRST_CAPACITY, n)
-        self.limits = PathLimits(
-            features=p,
-            knots=np.iinfo(np.int64).max,
-            s=np.inf,
-            penalty=0.0,
-            end=0.0,
-            zero_primal=float(problem.zero_primal() / problem.C),
-            record=False,
-        )
+        self.row, self.column, constant = general_position(problem, attempt)
+        capacity = min(_FIRST_CAPACITY, min(n, p) + 2)
+        self.slot = np.zeros((len(at.SLOT_NAMES), capacity))
+        self.member = np.zeros((len(at.MEMBER_NAMES), capacity), np.int64)
+        self.inverse, self.block = np.zeros((capacity, capacity)), np.zeros((capacity, n))
+        self.record: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self.scalar = np.zeros(len(at.SCALAR_NAMES))
+        self.scalar[at.CONSTANT] = constant
+        self.scalar[at.MOST_FEATURES] = p
+        self.scalar[[at.MOST_KNOTS, at.MOST_S]] = np.inf
+        self.scalar[at.ZERO_PRIMAL] = problem.zero_primal() / problem.C
 
     @property
     def n_pivots(self) -> int:
         """The pivots made so far."""
-        return int(self.state.clock[3])
+        return int(self.scalar[at.PIVOTS])
 
-    def start(self) -> None:
-        """Begin with the best bias alone: one row at margin 1, all others above or below."""
-        data, state = self.data, self.state
-        if not data.free[-1]:
-            state.side[:] = ABOVE
-            return
-        order = np.argsort(data.y * data.target)
-        up = data.y[order] > 0
-        # As the bias rises past a row, the sum of beta falls by the width of the row's box.
-        total = np.where(data.y > 0, data.cost, -data.low).sum()
-        total -= np.cumsum((data.cost - data.low)[order])
-        k = min(int(np.searchsorted(-total, 0.0)), self.n - 1)
-        state.side[order] = np.where(up == (np.arange(self.n) > k), ABOVE, BELOW)
-        state.side[order[k]] = TIGHT
-        basis = self.basis
-        basis.length[0], basis.rows[0], basis.cols[0] = 1, order[k], len(data.weight) - 1
-        basis.columns[0] = data.constant
-        state.used[-1] = True
+    @property
+    def length(self) -> int:
+        """The number of rows and of columns in the basis."""
+        return int(self.scalar[at.LENGTH])
 
     @property
     def rows(self) -> np.ndarray:
         """E: the rows at margin 1."""
-        return np.asarray(self.basis.rows[: self.basis.length[0]])
+        return self.member[at.ROW, : self.length]
 
     @property
     def columns(self) -> np.ndarray:
         """V: the columns in use; p is the bias."""
-        return np.asarray(self.basis.cols[: self.basis.length[0]])
+        return self.member[at.COLUMN, : self.length]
+
+    def start(self) -> None:
+        """Begin with the best bias alone: one row at margin 1, all others above or below."""
+        y, side = self.row[at.Y], self.row[at.SIDE]
+        if not self.column[at.FREE, -1]:
+            side[:] = at.ABOVE
+            return
+        cost, low = self.row[at.COST], self.row[at.LOW]
+        order = np.argsort(y * self.row[at.TARGET])
+        up = y[order] > 0
+        # As the bias rises past a row, the sum of beta falls by the width of the row's box.
+        total = np.where(y > 0, cost, -low).sum()
+        total -= np.cumsum((cost - low)[order])
+        k = min(int(np.searchsorted(-total, 0.0)), self.n - 1)
+        side[order] = np.where(up == (np.arange(self.n) > k), at.ABOVE, at.BELOW)
+        side[order[k]] = at.TIGHT
+        self.scalar[at.LENGTH] = 1
+        self.member[at.ROW, 0], self.member[at.COLUMN, 0] = order[k], self.p
+        self.block[0] = self.scalar[at.CONSTANT]
+        self.column[at.USED, -1] = 1.0
 
     def coefs(self) -> np.ndarray:
         """The true coefficients of V."""
-        return np.asarray(true_coefs(self.data, self.basis))
+        true_coefs(self.row, self.slot, self.member, self.inverse, self.length)
+        return self.slot[at.TRUE_COEF, : self.length]
 
     def betas(self) -> np.ndarray:
         """Beta = y a with the true costs, at the present lambda."""
-        data, state, m = self.data, self.state, self.basis.length[0]
-        beta = data.y * np.where(state.side == ABOVE, data.true_cost, data.true_low)
-        weights = np.where(data.free, 0.0, data.weight)[self.columns]
-        goal = state.clock[0] * self.basis.sign[:m] * weights - state.fixed[self.columns]
-        beta[self.rows] = self.basis.inverse[:m, :m].T @ goal
+        row = self.row
+        above = row[at.SIDE] == at.ABOVE
+        beta = row[at.Y] * np.where(above, row[at.TRUE_COST], row[at.TRUE_LOW])
+        beta[self.rows] = self._tight_betas(self.scalar[at.LAMBDA])
         return beta
+
+    def _tight_betas(self, lam: float) -> np.ndarray:
+        """Beta of E with the true costs, at any lambda."""
+        m, V = self.length, self.columns
+        weights = np.where(self.column[at.FREE, V] > 0, 0.0, self.column[at.WEIGHT, V])
+        goal = lam * self.slot[at.SIGN, :m] * weights - self.column[at.FIXED, V]
+        return np.asarray(self.inverse[:m, :m].T @ goal)
 
     def from_the_top(self, least: float = 0.0) -> None:
         """Set lambda to where the first column enters; a share `least` of that ends the path."""
         self.refresh()
-        data, state = self.data, self.state
-        open_ = ~state.used & np.isfinite(data.weight) & ~data.free
-        pulls = (np.abs(state.pull) - data.slack)[open_] / data.weight[open_]
+        column = self.column
+        closed = (column[at.USED] > 0) | (column[at.FREE] > 0)
+        open_ = column[:, np.isfinite(column[at.WEIGHT]) & ~closed]
+        pulls = (np.abs(open_[at.PULL]) - open_[at.SLACK]) / open_[at.WEIGHT]
         top = max(float(pulls.max(initial=0.0)), 0.0)
-        state.clock[0] = top * (1 + 1e-9)
+        self.scalar[at.LAMBDA] = top * (1 + 1e-9)
         # Columns of small scale have their events at small lambdas.
-        scales = data.size[open_] / data.weight[open_]
-        scale = float(scales.min(initial=np.inf)) * float(np.linalg.norm(data.true_cost))
-        self.limits = self.limits._replace(end=least * min(top, scale))
+        scales = open_[at.SIZE] / open_[at.WEIGHT]
+        scale = float(scales.min(initial=np.inf)) * float(np.linalg.norm(self.row[at.TRUE_COST]))
+        self.scalar[at.END] = least * min(top, scale)
 
     def free_columns(self) -> None:
         """Bring in the columns that are never penalised, on a path of their own."""
-        data, limits = self.data, self.limits
-        columns = data.free & (np.arange(len(data.free)) < self.p)
-        if not columns.any():
+        column, scalar = self.column, self.scalar
+        free = column[at.FREE] > 0
+        own = np.where(free, 1.0, np.inf)
+        own[-1] = 0.0 if free[-1] else np.inf
+        if not (own == 1.0).any():
             return
-        own = np.where(columns, 1.0, np.inf)
-        own[-1] = 0.0 if data.free[-1] else np.inf
-        self.data = data._replace(weight=own, free=own == 0.0)
-        self.limits = limits._replace(penalty=0.0)
+        kept, limits = column[[at.WEIGHT, at.FREE]], scalar[[at.END, at.LEAST_PENALTY]]
+        column[at.WEIGHT], column[at.FREE] = own, own == 0.0
+        scalar[at.LEAST_PENALTY] = 0.0
         self.from_the_top(END_SHARE)
         self.run()
-        self.data, self.limits = data, limits
-        self.basis.sign[:] = 0.0
+        column[[at.WEIGHT, at.FREE]], scalar[[at.END, at.LEAST_PENALTY]] = kept, limits
+        self.slot[at.SIGN] = 0.0
 
     def place(self, rows: np.ndarray, columns: np.ndarray, lam: float) -> bool:
         """Begin at the vertex with these rows at margin 1 and these columns (p is the bias).
@@ -145,22 +157,23 @@ class Engine:
         Signs and sides are those that the vertex has, so it is a point of the problem like any
         other; its duals may be out of their bounds.
         """
-        data, state, m = self.data, self.state, len(rows)
-        while len(self.basis.rows) <= m:
-            self.basis = _larger_basis(self.basis)
-        basis = self.basis
-        basis.length[0], basis.rows[:m], basis.cols[:m] = m, rows, columns
+        m = len(rows)
+        while len(self.inverse) <= m:
+            self._widen_basis()
+        slot, side = self.slot, self.row[at.SIDE]
+        self.scalar[[at.LENGTH, at.LAMBDA]] = m, lam
+        self.member[at.ROW, :m], self.member[at.COLUMN, :m] = rows, columns
         features = columns < self.p
-        basis.columns[:m][~features] = data.constant
-        basis.columns[:m][features] = self.problem.design.dense_columns(columns[features]).T
-        basis.sign[:m] = 1.0
-        state.clock[0] = lam
-        state.used[columns] = True
+        self.block[:m][~features] = self.scalar[at.CONSTANT]
+        self.block[:m][features] = self.problem.design.dense_columns(columns[features]).T
+        slot[at.SIGN, :m] = 1.0
+        self.column[at.USED, columns] = 1.0
         if not self.refresh():
             return False
-        basis.sign[:m] = np.where(data.free[columns], 0.0, np.where(basis.coef[:m] < 0, -1.0, 1.0))
-        state.side[:] = np.where(state.residual > 0, ABOVE, BELOW)
-        state.side[rows] = TIGHT
+        free = self.column[at.FREE, columns] > 0
+        slot[at.SIGN, :m] = np.where(free, 0.0, np.where(slot[at.COEF, :m] < 0, -1.0, 1.0))
+        side[:] = np.where(self.row[at.RESIDUAL] > 0, at.ABOVE, at.BELOW)
+        side[rows] = at.TIGHT
         return self.refresh()
 
     def mend(self) -> int:
@@ -169,78 +182,141 @@ class Engine:
         The bounds that the duals break are moved out to where they are, and then back again: a
         parametric problem, which ends with the true bounds.
         """
-        data, state, m = self.data, self.state, self.basis.length[0]
-        lam, rng = float(state.clock[0]), np.random.default_rng(0)
-        rows = self.basis.rows[:m]
-        a = data.y[rows] * self.basis.beta[:m]
-        cost_rate, low_rate = np.zeros(self.n), np.zeros(self.n)
+        row, column, scalar, m = self.row, self.column, self.scalar, self.length
+        lam, rng, E = float(scalar[at.LAMBDA]), np.random.default_rng(0), self.rows
+        limits, bounds = scalar[[at.END, at.LEAST_PENALTY]], column[[at.SLACK, at.WEIGHT]]
+        a = row[at.Y, E] * self.slot[at.BETA, :m]
         # Each is moved by an amount of its own, so that no two meet their bounds at once.
-        cost_rate[rows] = rng.uniform(1.01, 1.2, m) * np.maximum(a - data.cost[rows], 0.0)
-        low_rate[rows] = rng.uniform(1.01, 1.2, m) * np.minimum(a - data.low[rows], 0.0)
+        excess = rng.uniform(1.01, 1.2, m) * np.maximum(a - row[at.COST, E], 0.0)
+        row[at.COST_RATE, E] = excess
+        excess = rng.uniform(1.01, 1.2, m) * np.minimum(a - row[at.LOW, E], 0.0)
+        row[at.LOW_RATE, E] = excess
         with np.errstate(invalid="ignore"):
-            bound = np.where(data.free, 0.0, lam * data.weight) + data.slack
-        excess = np.where(state.used, 0.0, np.maximum(np.abs(state.pull) - bound, 0.0))
-        self.data = data._replace(
-            cost_rate=cost_rate,
-            low_rate=low_rate,
-            slack=bound,
-            weight=rng.uniform(1.01, 1.2, len(excess)) * excess,
-        )
-        limits = self.limits
-        self.limits = limits._replace(end=0.0, penalty=0.0, record=False)
-        state.clock[0] = 1.0
-        sound = self.refresh()
-        code = self.run() if sound else STUCK
-        self.data, self.limits = data, limits
-        state.clock[0] = lam
-        return code if self.refresh() else STUCK
+            bound = np.where(column[at.FREE] > 0, 0.0, lam * bounds[1]) + bounds[0]
+        excess = np.maximum(np.abs(column[at.PULL]) - bound, 0.0)
+        excess[column[at.USED] > 0] = 0.0
+        column[at.SLACK] = bound
+        column[at.WEIGHT] = rng.uniform(1.01, 1.2, len(excess)) * excess
+        scalar[[at.END, at.LEAST_PENALTY]] = 0.0
+        scalar[at.LAMBDA] = 1.0
+        code = self.run() if self.refresh() else at.STUCK
+        row[[at.COST_RATE, at.LOW_RATE]] = 0.0
+        scalar[[at.END, at.LEAST_PENALTY]], column[[at.SLACK, at.WEIGHT]] = limits, bounds
+        scalar[at.LAMBDA] = lam
+        return code if self.refresh() else at.STUCK
 
     def run(self, report: Callable[[], None] | None = None) -> int:
         """Pivot until there is a reason to stop; MORE when time or pivots are spent."""
         # At least one pivot of the largest basis, at most a few hundredths of a second.
         work = max(_WORK, 2.0 * (min(self.n, self.p) + 8) * (2 * self.n + self.p))
-        quiet = 0
+        scalar, quiet = self.scalar, 0.0
         while True:
-            before = (self.state.clock[0], self.knots.lengths[0], self.state.clock[3])
+            before = scalar.copy()
             pivots = int(min(max(1, self.budget.left), _PIVOTS))
-            parts = (self.X, self.data, self.basis, self.state, self.knots, self.limits)
             try:
-                code = advance(*parts, pivots, work)
+                code = advance(self.X, *self._tables, self.record, pivots, work)
             except ZeroDivisionError:  # a pivot of zero: rows or columns that rounding made equal
-                return STUCK
-            self.budget.book(int(self.state.clock[3] - before[2]))
-            if code == GROW:
-                self.basis = _larger_basis(self.basis)
-            elif code == STORE:
-                self.knots = _larger_knots(self.knots)
-            elif code == REFRESH:
+                return at.STUCK
+            made = scalar[at.PIVOTS] - before[at.PIVOTS]
+            self.budget.book(int(made))
+            if code == at.GROW:
+                self._widen_basis()
+            elif code == at.STORE:
+                self._widen_record()
+            elif code == at.REFRESH:
                 if not self.refresh():
-                    return STUCK
-            elif code != MORE:
+                    return at.STUCK
+            elif code != at.MORE:
                 return int(code)
-            moved = before[:2] != (self.state.clock[0], self.knots.lengths[0])
-            quiet = 0 if moved else quiet + self.state.clock[3] - before[2]
-            if quiet > _PATIENCE * (self.n + self.basis.length[0]):
-                return STUCK
+            moved = (scalar != before)[[at.LAMBDA, at.N_KNOTS]].any()
+            quiet = 0.0 if moved else quiet + made
+            if quiet > _PATIENCE * (self.n + self.length):
+                return at.STUCK
             if report is not None:
                 report()
             if not self.budget.goes_on():
-                return MORE
+                return at.MORE
+
+    @property
+    def _tables(self) -> tuple[np.ndarray, ...]:
+        basis = self.slot, self.member, self.inverse, self.block
+        return self.row, self.column, *basis, self.scalar
 
     def refresh(self) -> bool:
         """Everything from the sets alone; whether the basis is regular."""
-        basis, m = self.basis, self.basis.length[0]
-        matrix = basis.columns[:m, basis.rows[:m]].T
+        row, column, slot, scalar = self.row, self.column, self.slot, self.scalar
+        m, E, V, lam = self.length, self.rows, self.columns, scalar[at.LAMBDA]
         try:
-            basis.inverse[:m, :m] = np.linalg.inv(matrix)
+            inverse = np.linalg.inv(self.block[:m, E].T)
         except np.linalg.LinAlgError:
             return False
-        refresh(self.X, self.data, basis, self.state)
-        return bool(np.isfinite(basis.coef[:m]).all() and np.isfinite(basis.beta[:m]).all())
+        self.inverse[:m, :m] = inverse
+        rates = row[at.COST_RATE], row[at.LOW_RATE]
+        column[at.FIXED] = self._pull_outside(row[at.TRUE_COST], row[at.TRUE_LOW])
+        column[at.RATE] = self._pull_outside(*rates) if np.any(rates) else 0.0
+        bounds = row[at.COST] + lam * rates[0], row[at.LOW] + lam * rates[1]
+        column[at.PULL] = self._pull_outside(*bounds)
+        free = column[at.FREE, V] > 0
+        with np.errstate(invalid="ignore"):
+            bound = np.where(free, 0.0, lam * column[at.WEIGHT, V] + column[at.SLACK, V])
+        beta = inverse.T @ (slot[at.SIGN, :m] * bound - column[at.PULL, V])
+        coef = inverse @ (row[at.Y] * row[at.TARGET])[E]
+        slot[at.BETA, :m], slot[at.COEF, :m] = beta, coef
+        tight = np.zeros(self.n)
+        tight[E] = beta
+        column[at.PULL] += self._pull(tight)
+        scores = coef @ self.block[:m]
+        row[at.RESIDUAL] = row[at.TARGET] - row[at.Y] * scores
+        row[at.RESIDUAL, E] = 0.0
+        scalar[at.FRESH], scalar[at.LARGEST] = 0, np.abs(scores).max(initial=1.0)
+        return bool(np.isfinite(coef).all() and np.isfinite(beta).all())
+
+    def _pull_outside(self, above: np.ndarray, below: np.ndarray) -> np.ndarray:
+        """[X, constant]'(y a) over the rows outside E, with a = above or below."""
+        side = self.row[at.SIDE]
+        beta = self.row[at.Y] * np.where(side == at.ABOVE, above, below)
+        beta[side == at.TIGHT] = 0.0
+        return self._pull(beta)
+
+    def _pull(self, beta: np.ndarray) -> np.ndarray:
+        """[X, constant]'beta over all rows, of which no copy is made."""
+        features = self.problem.design.rmatvec(beta)
+        return np.append(features, self.scalar[at.CONSTANT] * beta.sum())
+
+    def begin_record(self) -> None:
+        """Record the path from here on, this vertex first."""
+        coefs, duals = 64 * _FIRST_CAPACITY, 64 * _FIRST_CAPACITY + 4 * self.n
+        entries = len(at.ENTRY_NAMES)
+        self.record = (
+            np.zeros((len(at.KNOT_NAMES), _FIRST_CAPACITY)),
+            np.zeros((entries, coefs)),
+            np.zeros((entries, duals)),
+        )
+        self.scalar[at.MOVING_ON] = 1.0
+
+    def finish_record(self, lam: float) -> None:
+        """Record the duals of the last knot at the given lambda."""
+        self.slot[at.TRUE_BETA, : self.length] = self._tight_betas(lam)
+        tables = self.row, self.column, self.slot, self.member, self.scalar
+        depart(self.X, *tables, self.record, float(lam))
+
+    def _widen_basis(self) -> None:
+        """Twice the room for rows and columns."""
+        self.slot, self.member = _doubled(self.slot, 1), _doubled(self.member, 1)
+        self.inverse, self.block = _doubled(_doubled(self.inverse, 0), 1), _doubled(self.block, 0)
+
+    def _widen_record(self) -> None:
+        """Twice the room of each kind."""
+        assert self.record is not None
+        knots, coefs, duals = (_doubled(table, 1) for table in self.record)
+        self.record = knots, coefs, duals
 
 
-def general_position(problem: Problem, attempt: int) -> Any:
-    """The data for the loops, changed by random amounts; each attempt draws others."""
+def general_position(problem: Problem, attempt: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """The tables of rows and columns, changed by random amounts, and the constant column's value.
+
+    Each attempt draws other amounts.
+    """
     n, p = problem.design.shape
     rng = np.random.default_rng(attempt)
     strength = STRENGTHS[attempt]
@@ -248,80 +324,27 @@ def general_position(problem: Problem, attempt: int) -> Any:
     def draw(count: int) -> np.ndarray:
         return strength * rng.uniform(0.5, 1.5, count)
 
-    true_cost = np.ones(n) if problem.sample_weight is None else np.array(problem.sample_weight)
-    cost = true_cost * (1 + _COSTS * draw(n))
-    signed = problem.loss.signed
-    size = np.sqrt(problem.design.column_norms_squared())
+    row, column = np.zeros((len(at.ROW_NAMES), n)), np.zeros((len(at.COLUMN_NAMES), p + 1))
+    row[at.Y] = problem.y
+    row[at.TRUE_COST] = 1.0 if problem.sample_weight is None else problem.sample_weight
+    row[at.COST] = row[at.TRUE_COST] * (1 + _COSTS * draw(n))
+    if problem.loss.signed:
+        row[at.LOW], row[at.TRUE_LOW] = -row[at.COST], -row[at.TRUE_COST]
+    row[at.TARGET] = 1.0 + _TARGETS * draw(n)
     constant, last = 1.0, (0.0 if problem.free_bias else np.inf)
     if problem.bias_feature:
-        constant, last = problem.bias_feature, 1.0
-    size = np.append(size, constant * np.sqrt(n))
-    weights = problem.penalty_weights
-    weight = np.append(np.ones(p) if weights is None else weights, last)
+        constant, last = float(problem.bias_feature), 1.0
+    size, weight = column[at.SIZE], column[at.WEIGHT]
+    size[:p], size[p] = np.sqrt(problem.design.column_norms_squared()), constant * np.sqrt(n)
+    weight[:p], weight[p] = 1.0, last
+    if problem.penalty_weights is not None:
+        weight[:p] = problem.penalty_weights
     weight[size == 0.0] = np.inf
-    return Data(
-        y=np.array(problem.y, dtype=np.float64),
-        target=1.0 + _TARGETS * draw(n),
-        cost=cost,
-        low=-cost if signed else np.zeros(n),
-        cost_rate=np.zeros(n),
-        low_rate=np.zeros(n),
-        true_cost=true_cost,
-        true_low=-true_cost if signed else np.zeros(n),
-        weight=weight,
-        slack=_SLACKS * draw(p + 1) * size * float(np.linalg.norm(true_cost)),
-        free=weight == 0.0,
-        size=size,
-        constant=float(constant),
-    )
+    column[at.SLACK] = _SLACKS * draw(p + 1) * size * float(np.linalg.norm(row[at.TRUE_COST]))
+    column[at.FREE] = weight == 0.0
+    return row, column, constant
 
 
-def empty_basis(capacity: int, n: int) -> Any:
-    """A basis without rows and columns, with room for some."""
-    return Basis(
-        length=np.zeros(1, np.int64),
-        rows=np.zeros(capacity, np.int64),
-        cols=np.zeros(capacity, np.int64),
-        sign=np.zeros(capacity),
-        inverse=np.zeros((capacity, capacity)),
-        columns=np.zeros((capacity, n)),
-        coef=np.zeros(capacity),
-        beta=np.zeros(capacity),
-    )
-
-
-def _larger_basis(basis: Any) -> Any:
-    larger = empty_basis(2 * len(basis.rows), basis.columns.shape[1])
-    for old, new in zip(basis, larger, strict=True):
-        new[tuple(slice(length) for length in old.shape)] = old
-    return larger
-
-
-def empty_knots(capacity: int, n: int) -> Any:
-    """No knots, with room for some."""
-    coefs, duals = 64 * capacity, 64 * capacity + 4 * n
-    return KnotStore(
-        lengths=np.zeros(3, np.int64),
-        s=np.zeros(capacity),
-        penalty=np.zeros(capacity),
-        loss=np.zeros(capacity),
-        dual=np.zeros(capacity),
-        gap=np.zeros(capacity),
-        bias=np.zeros(capacity),
-        coef_end=np.zeros(capacity, np.int64),
-        coef_column=np.zeros(coefs, np.int64),
-        coef_value=np.zeros(coefs),
-        dual_end=np.zeros(capacity, np.int64),
-        dual_row=np.zeros(duals, np.int64),
-        dual_value=np.zeros(duals),
-    )
-
-
-def _larger_knots(knots: Any) -> Any:
-    """Twice the room of each kind."""
-    room = {
-        name: np.concatenate([array, np.zeros_like(array)])
-        for name, array in knots._asdict().items()
-        if name != "lengths"
-    }
-    return knots._replace(**room)
+def _doubled(table: np.ndarray, axis: int) -> np.ndarray:
+    """The table with as much room again, zero, along one axis."""
+    return np.concatenate([table, np.zeros_like(table)], axis=axis)

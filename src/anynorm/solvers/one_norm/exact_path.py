@@ -25,22 +25,39 @@ from anynorm.problem.path_record import PathRecord
 from anynorm.problem.solution import Progress
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.one_norm.engine import END_SHARE, STRENGTHS, Engine
-from anynorm.solvers.one_norm.knots import arrive, finish, true_coefs
-from anynorm.solvers.one_norm.pivots import (
-    END,
+from anynorm.solvers.one_norm.state import (
+    BIAS,
+    COEF_END,
+    DUAL,
+    DUAL_END,
+    ENDED,
     FEATURES,
+    GAP,
     KNOTS,
+    LAMBDA,
+    LEAST_PENALTY,
+    LEAVING,
+    LOSS,
     MORE,
+    MOST_FEATURES,
+    MOST_KNOTS,
+    MOST_S,
+    N_COEFS,
+    N_DUALS,
+    N_KNOTS,
     PENALTY,
+    PLACE,
     RADIUS,
     STUCK,
+    VALUE,
+    S,
 )
 
 _STRAIGHT = 1e-8  # of the slopes: the path turns where they differ by more
 _SAME_PENALTY = 1e-11  # relative: lambdas that differ by rounding alone
 _STOPPED = {
     MORE: "time_limit",
-    END: "end",
+    ENDED: "end",
     FEATURES: "max_features",
     KNOTS: "max_joints",
     RADIUS: "s_max",
@@ -130,12 +147,11 @@ def _followed(
     best: PathRecord | None = None
     for attempt in range(len(STRENGTHS)):
         run = _Attempt(problem, attempt, max_joints, Budget(1 << 62, deadline))
-        run.engine.limits = run.engine.limits._replace(
-            features=problem.n_coefs if max_features is None else int(max_features),
-            knots=run.most_knots,
-            s=np.inf if s_max is None else float(s_max),
-            penalty=float(penalty_min),
-        )
+        limits = run.engine.scalar
+        limits[MOST_FEATURES] = problem.n_coefs if max_features is None else max_features
+        limits[MOST_KNOTS] = run.most_knots
+        limits[MOST_S] = np.inf if s_max is None else s_max
+        limits[LEAST_PENALTY] = penalty_min
         record = run.follow(progress)
         worst = record.gaps.max()
         if best is None or not worst > best.gaps.max():
@@ -153,7 +169,7 @@ class _Attempt:
         self, problem: Problem, attempt: int, max_joints: int | None, budget: Budget
     ) -> None:
         self.engine, self.budget = Engine(problem, attempt, budget), budget
-        self.most_knots = np.iinfo(np.int64).max if max_joints is None else int(max_joints)
+        self.most_knots = np.inf if max_joints is None else max_joints
         self.sound = True
 
     def follow(self, progress: Callable[[Progress], None] | None) -> PathRecord:
@@ -162,12 +178,10 @@ class _Attempt:
         engine.start()
         engine.free_columns()
         engine.from_the_top(END_SHARE)
-        engine.limits = engine.limits._replace(record=True)
-        coef = true_coefs(engine.data, engine.basis)
-        arrive(engine.data, engine.basis, engine.knots, engine.limits, coef)
+        engine.begin_record()
 
         def report() -> None:
-            if progress is not None and engine.knots.lengths[0] > 1:
+            if progress is not None and engine.scalar[N_KNOTS] > 1:
                 progress(self._progress())
 
         try:
@@ -175,7 +189,9 @@ class _Attempt:
         except KeyboardInterrupt:
             self._close()
             raise RecordInterrupted(self._record("interrupted")) from None
-        if code in (MORE, STUCK):
+        if code in (ENDED, PENALTY):
+            engine.finish_record(engine.scalar[LEAST_PENALTY])
+        elif code in (MORE, STUCK):
             self._close()
         self.sound = code != STUCK
         return self._record(_STOPPED[code])
@@ -188,53 +204,50 @@ class _Attempt:
             missing = most - int(self._record("").joint.sum()) if code == KNOTS else 0
             if missing <= 0:
                 return code
-            engine.limits = engine.limits._replace(knots=engine.limits.knots + missing)
+            engine.scalar[MOST_KNOTS] += missing
 
     def _close(self) -> None:
         """Duals for the last knot, where the path was left in the middle."""
         engine = self.engine
-        if engine.knots.penalty[engine.knots.lengths[0] - 1] == 0.0:
-            finish(
-                engine.X,
-                engine.data,
-                engine.basis,
-                engine.state,
-                engine.knots,
-                engine.limits,
-                engine.state.clock[0],
-            )
+        assert engine.record is not None
+        if engine.record[0][LEAVING, int(engine.scalar[N_KNOTS]) - 1] == 0.0:
+            engine.finish_record(engine.scalar[LAMBDA])
 
     def _progress(self) -> Progress:
-        knots, k = self.engine.knots, self.engine.knots.lengths[0] - 2
-        primal, dual = knots.loss[k] + knots.penalty[k] * knots.s[k], knots.dual[k]
-        return Progress(self.engine.n_pivots, primal, dual, knots.gap[k], self.budget.seconds)
+        engine = self.engine
+        assert engine.record is not None
+        knot = engine.record[0][:, int(engine.scalar[N_KNOTS]) - 2]
+        primal = knot[LOSS] + knot[LEAVING] * knot[S]
+        return Progress(engine.n_pivots, primal, knot[DUAL], knot[GAP], self.budget.seconds)
 
     def _record(self, stopped: str) -> PathRecord:
         engine = self.engine
-        knots = engine.knots
-        count, n_coefs, n_duals = (int(end) for end in knots.lengths)
-        indptr = np.concatenate([[0], knots.coef_end[:count]])
-        dual_indptr = np.concatenate([[0], knots.dual_end[:count]])
-        dual_indptr[-1] = n_duals
+        assert engine.record is not None
+        ends = engine.scalar[[N_KNOTS, N_COEFS, N_DUALS]].astype(int)
+        knots, coefs, duals = (
+            table[:, :end].copy() for table, end in zip(engine.record, ends, strict=True)
+        )
+        dual_indptr = np.append(0, knots[DUAL_END]).astype(int)
+        dual_indptr[-1] = ends[2]
         record = PathRecord(
-            s=knots.s[:count].copy(),
-            penalties=knots.penalty[:count].copy(),
-            indptr=indptr,
-            indices=knots.coef_column[:n_coefs].copy(),
-            data=knots.coef_value[:n_coefs].copy(),
-            intercepts=knots.bias[:count].copy(),
-            losses=knots.loss[:count].copy(),
-            joint=np.ones(count, dtype=bool),
+            s=knots[S],
+            penalties=knots[LEAVING],
+            indptr=np.append(0, knots[COEF_END]).astype(int),
+            indices=coefs[PLACE].astype(int),
+            data=coefs[VALUE],
+            intercepts=knots[BIAS],
+            losses=knots[LOSS],
+            joint=np.ones(ends[0], dtype=bool),
             dual_indptr=dual_indptr,
-            dual_rows=knots.dual_row[:n_duals].copy(),
-            dual_values=knots.dual_value[:n_duals].copy(),
-            gaps=np.maximum(knots.gap[:count], 0.0),
+            dual_rows=duals[PLACE].astype(int),
+            dual_values=duals[VALUE],
+            gaps=np.maximum(knots[GAP], 0.0),
             stopped=stopped,
             n_pivots=engine.n_pivots,
         )
         record = _merged(record)
-        if record.s[-1] > engine.limits.s and len(record.s) > 1:
-            record = _cut_last(record, engine.limits.s, engine.p)
+        if record.s[-1] > engine.scalar[MOST_S] and len(record.s) > 1:
+            record = _cut_last(record, float(engine.scalar[MOST_S]), engine.p)
         joint = _slope_changes(record, engine.p)
         return replace(record, joint=joint)
 

@@ -27,7 +27,14 @@ from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.frame.incumbent import Incumbent
 from anynorm.solvers.one_norm.engine import STRENGTHS, Engine
-from anynorm.solvers.one_norm.pivots import END, PENALTY, STUCK
+from anynorm.solvers.one_norm.state import (
+    CONSTANT,
+    ENDED,
+    LAMBDA,
+    LEAST_PENALTY,
+    PENALTY,
+    STUCK,
+)
 
 _FEW_ROWS = 600  # the smallest part
 _GROWTH = 4  # from one part of the rows to the next
@@ -162,7 +169,7 @@ class VertexSearch:
             penalty_weights=self.weights[columns],
         )
         engine = Engine(part, attempt, self.budget)
-        engine.limits = engine.limits._replace(penalty=self._penalty(rows))
+        engine.scalar[LEAST_PENALTY] = self._penalty(rows)
         return engine
 
     def _solve(
@@ -177,8 +184,8 @@ class VertexSearch:
         engine.free_columns()
         engine.from_the_top()
         code = engine.run()
-        if code in (END, PENALTY):
-            engine.state.clock[0] = self._penalty(rows)
+        if code in (ENDED, PENALTY):
+            engine.scalar[LAMBDA] = self._penalty(rows)
             engine.refresh()
         return code
 
@@ -219,7 +226,7 @@ class VertexSearch:
         coef, dual = np.zeros(problem.n_coefs + 1), np.zeros(problem.n_rows)
         coef[np.append(columns, problem.n_coefs)[engine.columns]] = engine.coefs()
         dual[rows] = problem.y[rows] * engine.betas()
-        self._offer_point(coef[:-1], dual, float(coef[-1]) * engine.data.constant)
+        self._offer_point(coef[:-1], dual, float(coef[-1] * engine.scalar[CONSTANT]))
 
     def _offer_point(self, coef: np.ndarray, dual: np.ndarray, bias: float = 0.0) -> None:
         """Certify a point, its dual for C = 1."""

@@ -15,310 +15,331 @@ a coefficient reaches zero (its column leaves V): the primal event.  M^-1 is kep
 
 Ties would make events coincide and the method cycle.  Therefore it runs on data in general
 position: targets, costs and weights are changed by random amounts far above the rounding and far
-below everything else (`Data.target`, `cost`, `slack`).  What is recorded comes from the sets V and
-E and the true data, so it is exact wherever the sets are those of the true problem, which the gap
-of each knot verifies.
+below everything else (`row[TARGET]`, `row[COST]`, `column[SLACK]`).  What is recorded comes from
+the sets V and E and the true data, so it is exact wherever the sets are those of the true problem,
+which the gap of each knot verifies.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from anynorm.design.compiled import inner_loop, loop
+from anynorm.design.compiled import inlined, loop
 from anynorm.design.limits import ROUNDING
 from anynorm.design.row_access import read_column
 from anynorm.solvers.one_norm.basis import (
-    border,
     combine,
-    replace_column,
-    replace_row,
-    shrink,
+    enter_row,
+    fill_places,
+    leave_column,
     times,
     times_transposed,
 )
-from anynorm.solvers.one_norm.knots import (
-    arrive,
-    depart,
-    features_between,
-    finish,
-    one_norm,
-    signed_weights,
-    span,
-    true_coefs,
-    true_duals,
-    true_penalty,
-    true_step,
+from anynorm.solvers.one_norm.knots import leave_knot, reach_knot, true_coefs
+from anynorm.solvers.one_norm.state import (
+    ABOVE,
+    BELOW,
+    BETA,
+    CHANGE,
+    COEF,
+    COLUMN,
+    CONSTANT,
+    COST,
+    COST_RATE,
+    DIRECTION,
+    END,
+    ENDED,
+    ENTERS,
+    FIXED,
+    FREE,
+    FRESH,
+    GAIN,
+    GOAL,
+    GROW,
+    LAMBDA,
+    LARGEST,
+    LEAST_PENALTY,
+    LEAVES,
+    LENGTH,
+    LOW,
+    LOW_RATE,
+    MORE,
+    MOVED,
+    MOVING,
+    MOVING_ON,
+    N_COEFS,
+    N_DUALS,
+    N_KNOTS,
+    NOTHING,
+    PENALTY,
+    PIVOTS,
+    PULL,
+    RATE,
+    REFRESH,
+    RESIDUAL,
+    ROW,
+    SIDE,
+    SIGN,
+    SIZE,
+    SLACK,
+    SLOPE,
+    STORE,
+    STUCK,
+    TAU,
+    TIGHT,
+    TRUE_COST,
+    TRUE_LOW,
+    USED,
+    VALUES,
+    WEIGHT,
+    Y,
+    pull,
 )
-from anynorm.solvers.one_norm.state import ABOVE, BELOW, ENTERS, LEAVES, NOTHING, TIGHT, pull_all
-
-# What `advance` came back for.
-MORE, END, GROW, STORE, FEATURES, KNOTS, RADIUS, PENALTY, STUCK, REFRESH = range(10)
 
 _PIVOTS = 100  # between two refreshes
 _DRIFT = 3e-12  # of the largest score: what residuals of E, which are zero, may have drifted
-_NO_LOSS = 1e-13  # of the loss at w = 0: what rounding leaves of none, where the path ends
 
 
-@inner_loop
-def drifted(basis, state):
+@inlined
+def drifted(row, member, m, largest):
     """Whether rounding has moved the rows of E from zero."""
     worst = 0.0
-    for r in range(basis.length[0]):
-        worst = max(worst, abs(state.residual[basis.rows[r]]))
-    return worst > _DRIFT * state.clock[2]
+    for r in range(m):
+        worst = max(worst, abs(row[RESIDUAL, member[ROW, r]]))
+    return worst > _DRIFT * largest
 
 
-@inner_loop
-def dual_event(data, basis, state, tau, slope):
+@inlined
+def rates(X, column, slot, member, inverse, scalar, m):
+    """How the duals of E (`TAU`) and all pulls (`SLOPE`) move with lambda."""
+    goal, tau, slope = slot[GOAL], slot[TAU], column[SLOPE]
+    for c in range(m):
+        j = member[COLUMN, c]
+        slot[GAIN, c] = 0.0 if column[FREE, j] else slot[SIGN, c] * column[WEIGHT, j]
+        goal[c] = slot[GAIN, c] - column[RATE, j]
+    times_transposed(inverse, m, goal, tau)
+    for j in range(slope.size):
+        slope[j] = column[RATE, j]
+    pull(X, member[ROW], tau, m, scalar[CONSTANT], slope)
+
+
+@inlined
+def dual_event(row, column, slot, member, m, lam):
     """The first event as lambda falls: (kind, slot or column, fall of lambda, sign).
 
     The sign is that of the residual of a row that leaves E, or of a coefficient that enters.
     """
-    m, lam = basis.length[0], state.clock[0]
-    kind, index, best, sign, reach = NOTHING, -1, np.inf, 0.0, 0.0
+    kind, index, best, sign, reach = NOTHING, m, np.inf, 0.0, 0.0
     for r in range(m):
-        reach += tau[r] * tau[r]
+        reach += slot[TAU, r] * slot[TAU, r]
     reach = ROUNDING * np.sqrt(reach)  # rates below it are rounding
     for r in range(m):
-        i = basis.rows[r]
-        a, rate = data.y[i] * basis.beta[r], data.y[i] * tau[r]
-        closing = data.cost_rate[i] - rate
-        room = data.cost[i] + lam * data.cost_rate[i] - a
+        i = member[ROW, r]
+        a, rate = row[Y, i] * slot[BETA, r], row[Y, i] * slot[TAU, r]
+        closing = row[COST_RATE, i] - rate
+        room = row[COST, i] + lam * row[COST_RATE, i] - a
         if closing > reach and room < best * closing:
             kind, index, sign, best = LEAVES, r, 1.0, max(room, 0.0) / closing
-        closing = rate - data.low_rate[i]
-        room = a - data.low[i] - lam * data.low_rate[i]
+        closing = rate - row[LOW_RATE, i]
+        room = a - row[LOW, i] - lam * row[LOW_RATE, i]
         if closing > reach and room < best * closing:
             kind, index, sign, best = LEAVES, r, -1.0, max(room, 0.0) / closing
-    for j in range(data.weight.size):
-        if state.used[j]:
+    for j in range(column.shape[1]):
+        if column[USED, j]:
             continue
-        u = data.weight[j]
-        bound, flat = lam * u + data.slack[j], reach * data.size[j]
-        if u - slope[j] > flat and bound - state.pull[j] < best * (u - slope[j]):
-            kind, index, sign = ENTERS, j, 1.0
-            best = max(bound - state.pull[j], 0.0) / (u - slope[j])
-        if u + slope[j] > flat and bound + state.pull[j] < best * (u + slope[j]):
-            kind, index, sign = ENTERS, j, -1.0
-            best = max(bound + state.pull[j], 0.0) / (u + slope[j])
+        u, slope = column[WEIGHT, j], column[SLOPE, j]
+        bound, flat = lam * u + column[SLACK, j], reach * column[SIZE, j]
+        room = bound - column[PULL, j]
+        if u - slope > flat and room < best * (u - slope):
+            kind, index, sign, best = ENTERS, j, 1.0, max(room, 0.0) / (u - slope)
+        room = bound + column[PULL, j]
+        if u + slope > flat and room < best * (u + slope):
+            kind, index, sign, best = ENTERS, j, -1.0, max(room, 0.0) / (u + slope)
     return kind, index, best, sign
 
 
-@inner_loop
-def primal_event(data, basis, state, direction, change):
+@inlined
+def primal_event(row, slot, m):
     """The first event along the edge: (kind, row or slot, step).
 
-    `direction` moves the coefficients, `change` the scores.  Here ENTERS is a row, LEAVES a
-    column.
+    Here ENTERS is a row, LEAVES a column.
     """
     flat = 0.0
-    for i in range(change.size):
-        flat = max(flat, abs(change[i]))
+    for i in range(row.shape[1]):
+        flat = max(flat, abs(row[CHANGE, i]))
     flat *= ROUNDING
-    kind, index, best = NOTHING, -1, np.inf
-    for i in range(change.size):
-        rate = data.y[i] * change[i]
-        if state.side[i] == ABOVE and rate > flat:
-            if state.residual[i] < best * rate:
-                kind, index, best = ENTERS, i, max(state.residual[i], 0.0) / rate
-        elif (state.side[i] == BELOW and rate < -flat) and -state.residual[i] < -best * rate:
-            kind, index, best = ENTERS, i, max(-state.residual[i], 0.0) / -rate
-    for c in range(basis.length[0]):
-        rate = -basis.sign[c] * direction[c]
-        if rate > 0 and basis.sign[c] * basis.coef[c] < best * rate:
-            kind, index = LEAVES, c
-            best = max(basis.sign[c] * basis.coef[c], 0.0) / rate
+    kind, index, best = NOTHING, m, np.inf
+    for i in range(row.shape[1]):
+        # Towards zero: the residual of a row above falls, that of one below rises.
+        inwards = 1.0 if row[SIDE, i] == ABOVE else -1.0
+        rate, room = inwards * row[Y, i] * row[CHANGE, i], inwards * row[RESIDUAL, i]
+        if row[SIDE, i] != TIGHT and rate > flat and room < best * rate:
+            kind, index, best = ENTERS, i, max(room, 0.0) / rate
+    for c in range(m):
+        rate, room = -slot[SIGN, c] * slot[DIRECTION, c], slot[SIGN, c] * slot[COEF, c]
+        if rate > 0 and room < best * rate:
+            kind, index, best = LEAVES, c, max(room, 0.0) / rate
     return kind, index, best
 
 
-@inner_loop
-def move_row(X, data, state, i, side, share):
-    """Row i joins those outside E (share 1) or leaves them (-1)."""
-    above = side == ABOVE
-    rows, coefs = np.empty(1, np.int64), np.empty(1)
-    rows[0] = i
-    coefs[0] = share * data.y[i] * (data.true_cost[i] if above else data.true_low[i])
-    if coefs[0] != 0.0:
-        pull_all(X, data, rows, coefs, state.fixed)
-    coefs[0] = share * data.y[i] * (data.cost_rate[i] if above else data.low_rate[i])
-    if coefs[0] != 0.0:
-        pull_all(X, data, rows, coefs, state.rate)
+@inlined
+def edge_of(X, row, column, slot, member, inverse, block, scalar, m, kind, index, sign):
+    """How coefficients (`DIRECTION`) and scores (`CHANGE`) move after a dual event.
 
-
-@inner_loop
-def exchange(X, data, basis, state, event, edge, values, moved):
-    """Rows and columns after a dual event (kind, index, sign) and a primal one (kind, place)."""
-    kind, index, sign = event
-    stop, place = edge
-    if kind == LEAVES:
-        i = basis.rows[index]
-        state.side[i] = ABOVE if sign > 0 else BELOW
-        move_row(X, data, state, i, state.side[i], 1.0)
-    else:
-        state.used[index] = True
-    beta = 0.0
-    if stop == ENTERS:
-        side, lam = state.side[place], state.clock[0]
-        move_row(X, data, state, place, side, -1.0)
-        state.side[place] = TIGHT
-        state.residual[place] = 0.0
-        beta = data.low[place] + lam * data.low_rate[place]
-        if side == ABOVE:
-            beta = data.cost[place] + lam * data.cost_rate[place]
-        beta *= data.y[place]
-    else:
-        state.used[basis.cols[place]] = False
-    lasting = 0.0 if kind == LEAVES or data.free[index] else sign
-    if kind == LEAVES and stop == ENTERS:
-        replace_row(basis, index, place)
-        basis.beta[index] = beta
-    elif kind == ENTERS and stop == LEAVES:
-        replace_column(basis, place, index, lasting, values, moved)
-    elif kind == ENTERS:
-        border(basis, place, index, lasting, values, moved)
-        basis.beta[basis.length[0] - 1] = beta
-    else:
-        shrink(basis, index, place)
-
-
-@inner_loop
-def edge_of(X, data, basis, event, values, moved, direction, change):
-    """How coefficients (`direction`) and scores (`change`) move after a dual event.
-
-    `values` becomes the column that enters, `moved` the inverse times it or a column of it.
+    `VALUES` becomes the column that enters, `MOVED` the inverse times it or a column of it.
     """
-    kind, index, sign = event
-    m, n = moved.size, change.size
+    moved, values, change, goal = slot[MOVED], row[VALUES], row[CHANGE], slot[GOAL]
+    turn = -sign
     if kind == LEAVES:
-        turn = -data.y[basis.rows[index]] * sign
+        turn *= row[Y, member[ROW, index]]
         for c in range(m):
-            moved[c] = basis.inverse[c, index]
-            direction[c] = turn * moved[c]
-        for i in range(n):
+            moved[c] = inverse[c, index]
+        for i in range(change.size):
             change[i] = 0.0
     else:
-        if index == data.weight.size - 1:
-            for i in range(n):
-                values[i] = data.constant
-        else:
+        if index < column.shape[1] - 1:
             read_column(X, index, values)
-        tight = np.empty(m)
+        else:
+            for i in range(values.size):
+                values[i] = scalar[CONSTANT]
         for r in range(m):
-            tight[r] = values[basis.rows[r]]
-        product = times(basis.inverse, m, tight)
-        for c in range(m):
-            moved[c], direction[c] = product[c], -sign * product[c]
-        for i in range(n):
+            goal[r] = values[member[ROW, r]]
+        times(inverse, m, goal, moved)
+        for i in range(change.size):
             change[i] = sign * values[i]
-    combine(basis.columns, direction, change)
+    for c in range(m):
+        slot[DIRECTION, c] = turn * moved[c]
+    combine(block, slot[DIRECTION], m, change)
     for r in range(m):  # rounding apart, the other rows of E stay at zero
         if r != index or kind == ENTERS:
-            change[basis.rows[r]] = 0.0
+            change[member[ROW, r]] = 0.0
 
 
-@inner_loop
-def travel(data, basis, state, fall, tau, slope, step, direction, change):
+@inlined
+def travel(row, column, slot, scalar, m, fall, step):
     """Lambda falls, then the vertex moves along the edge."""
-    state.clock[0] -= fall
-    state.clock[1] += 1
-    state.clock[3] += 1
-    for r in range(tau.size):
-        basis.beta[r] -= fall * tau[r]
-        basis.coef[r] += step * direction[r]
-    for j in range(slope.size):
-        state.pull[j] -= fall * slope[j]
-    for i in range(change.size):
-        state.residual[i] -= step * data.y[i] * change[i]
+    scalar[LAMBDA] -= fall
+    scalar[FRESH] += 1.0
+    scalar[PIVOTS] += 1.0
+    for r in range(m):
+        slot[BETA, r] -= fall * slot[TAU, r]
+        slot[COEF, r] += step * slot[DIRECTION, r]
+    for j in range(column.shape[1]):
+        column[PULL, j] -= fall * column[SLOPE, j]
+    for i in range(row.shape[1]):
+        row[RESIDUAL, i] -= step * row[Y, i] * row[CHANGE, i]
 
 
-@inner_loop
-def leave_knot(X, data, basis, state, knots, limits, event, edge, tau, moved, direction, change):
-    """Record a segment if the true problem moves: (whether it does, a reason to stop)."""
-    kind, index, _ = event
+@inlined
+def move_rows(X, row, column, slot, member, scalar, event, edge):
+    """A row leaves E after a dual event, one enters after a primal one; returns its dual."""
+    kind, index, sign = event
     stop, place = edge
-    coef = true_coefs(data, basis)
-    ahead = true_step(data, basis, coef, direction, change, stop, place)
-    entering = index if kind == ENTERS else -1
-    if not ahead * span(data, basis, direction, entering) > ROUNDING * state.clock[2]:
-        return False, MORE
-    beta = true_duals(data, basis, state)
-    gains = signed_weights(data, basis)
-    lam = true_penalty(data, basis, state, event, tau, beta, moved, gains)
-    if lam <= max(limits.penalty, limits.end):
-        finish(X, data, basis, state, knots, limits, limits.penalty)
-        return False, PENALTY if limits.penalty > 0.0 else END
-    for r in range(beta.size):
-        beta[r] += lam * tau[r]
-    depart(X, data, basis, state, knots, limits, lam, beta)
-    if knots.lengths[0] >= limits.knots:
-        return False, KNOTS
-    if features_between(data, basis, coef, direction, entering) > limits.features:
-        return False, FEATURES
-    return True, MORE
+    moving, fixed, rate, beta = member[MOVING], slot[GOAL], slot[GOAL + 1], 0.0
+    leaving = int(kind == LEAVES)
+    count = leaving + int(stop == ENTERS)
+    if kind == LEAVES:
+        i = member[ROW, index]
+        row[SIDE, i] = ABOVE if sign > 0 else BELOW
+        moving[0] = i
+        fixed[0] = row[Y, i] * row[TRUE_COST if sign > 0 else TRUE_LOW, i]
+        rate[0] = row[Y, i] * row[COST_RATE if sign > 0 else LOW_RATE, i]
+    if stop == ENTERS:
+        y, above, lam = row[Y, place], row[SIDE, place] == ABOVE, scalar[LAMBDA]
+        row[SIDE, place], row[RESIDUAL, place] = TIGHT, 0.0
+        moving[leaving] = place
+        fixed[leaving] = -y * row[TRUE_COST if above else TRUE_LOW, place]
+        rate[leaving] = -y * row[COST_RATE if above else LOW_RATE, place]
+        beta = y * row[COST if above else LOW, place] - lam * rate[leaving]
+    for which in range(2):  # FIXED, then RATE
+        coefs, total = slot[GOAL + which], 0.0
+        for k in range(count):
+            total += abs(coefs[k])
+        if total > 0.0:  # rates are zero on the path
+            pull(X, moving, coefs, count, scalar[CONSTANT], column[FIXED + which])
+    return beta
 
 
-@inner_loop
-def reach_knot(X, data, basis, state, knots, limits, n_duals):
-    """Record the vertex that was reached; returns a reason to stop, or MORE."""
-    coef, k = true_coefs(data, basis), knots.lengths[0] - 1
-    if one_norm(data, basis, coef) <= (1 + ROUNDING) * knots.s[k]:  # the step was rounding
-        knots.penalty[k], knots.lengths[2] = 0.0, n_duals
-        return MORE
-    arrive(data, basis, knots, limits, coef)
-    if knots.loss[k + 1] <= _NO_LOSS * limits.zero_primal:
-        finish(X, data, basis, state, knots, limits, limits.penalty)
-        return END
-    return RADIUS if knots.s[k + 1] >= limits.s else MORE
+@inlined
+def exchange(row, column, slot, member, inverse, block, scalar, m, event, edge, step, beta):
+    """The basis after a dual event (kind, index, sign) and a primal one (stop, place)."""
+    kind, index, sign = event
+    stop, place = edge
+    free = index if kind == LEAVES else m  # the slot for a row that enters
+    if stop == ENTERS:
+        enter_row(row, slot, inverse, block, m, place, free)
+        member[ROW, free], slot[BETA, free] = place, beta
+    else:
+        leave_column(slot, inverse, m, place)
+        column[USED, member[COLUMN, place]] = 0.0
+        if kind == LEAVES:
+            fill_places(slot, member, inverse, block, m - 1, index, place)
+            scalar[LENGTH] = m - 1
+    if kind == ENTERS:
+        at = place if stop == LEAVES else m
+        for i in range(block.shape[1]):
+            block[at, i] = row[VALUES, i]
+        column[USED, index] = 1.0
+        member[COLUMN, at], slot[COEF, at] = index, sign * step
+        slot[SIGN, at] = 0.0 if column[FREE, index] else sign
+        if stop == ENTERS:
+            scalar[LENGTH] = m + 1
+
+
+@inlined
+def interruption(row, member, scalar, room, record, m):
+    """What Python is asked for before the next pivot, or MORE."""
+    if m + 1 > room:
+        return GROW
+    if record is not None:
+        knots, coefs, duals = record
+        left = min(coefs.shape[1] - scalar[N_COEFS] - m, knots.shape[1] - scalar[N_KNOTS])
+        if min(left, duals.shape[1] - scalar[N_DUALS] - 2 * row.shape[1]) < 2:
+            return STORE
+    if scalar[FRESH] >= _PIVOTS or drifted(row, member, m, scalar[LARGEST]):
+        return REFRESH
+    return MORE
 
 
 @loop
-def advance(X, data, basis, state, knots, limits, max_pivots, max_work):
-    """Up to `max_pivots` pivots or `max_work` operations; returns what for it came back."""
-    n, p = data.y.size, data.weight.size
-    slope, change, values = np.empty(p), np.empty(n), np.empty(n)
+def advance(X, row, column, slot, member, inverse, block, scalar, record, max_pivots, max_work):
+    """Up to `max_pivots` pivots or `max_work` operations; returns what for it came back.
+
+    `record` has the tables (knots, coefs, duals) of a path, and is None for single fits.
+    """
     work = 0.0
     for _ in range(max_pivots):
-        m = basis.length[0]
+        m = int(scalar[LENGTH])
         # A pivot takes longer and longer as the basis grows.
-        work += (m + 8.0) * (n + p + m)
+        work += (m + 8.0) * (row.shape[1] + column.shape[1] + m)
         if work > max_work:
             return MORE
-        if m + 1 > basis.rows.size:
-            return GROW
-        room = min(knots.coef_value.size - knots.lengths[1] - m, knots.s.size - knots.lengths[0])
-        if limits.record and min(room, knots.dual_row.size - knots.lengths[2] - 2 * n) < 2:
-            return STORE
-        if state.clock[1] >= _PIVOTS or drifted(basis, state):
-            return REFRESH
-        gains = signed_weights(data, basis)
-        for c in range(m):
-            gains[c] -= state.rate[basis.cols[c]]
-        tau = times_transposed(basis.inverse, m, gains)
-        for j in range(p):
-            slope[j] = state.rate[j]
-        pull_all(X, data, basis.rows[:m], tau, slope)
-        kind, index, fall, sign = dual_event(data, basis, state, tau, slope)
-        if kind == NOTHING or state.clock[0] - fall <= max(limits.end, limits.penalty):
-            finish(X, data, basis, state, knots, limits, limits.penalty)
-            return PENALTY if limits.penalty > 0.0 else END
-        moved, direction, event = np.empty(m), np.empty(m), (kind, index, sign)
-        edge_of(X, data, basis, event, values, moved, direction, change)
-        stop, place, step = primal_event(data, basis, state, direction, change)
+        why = interruption(row, member, scalar, inverse.shape[0], record, m)
+        if why != MORE:
+            return why
+        if record is not None:
+            true_coefs(row, slot, member, inverse, m)
+            if scalar[MOVING_ON]:
+                why = reach_knot(row, column, slot, member, block, scalar, record, m)
+                if why != MORE:
+                    return why
+        rates(X, column, slot, member, inverse, scalar, m)
+        kind, index, fall, sign = dual_event(row, column, slot, member, m, scalar[LAMBDA])
+        last = max(scalar[END], scalar[LEAST_PENALTY])
+        if kind == NOTHING or scalar[LAMBDA] - fall <= last:
+            return PENALTY if scalar[LEAST_PENALTY] > 0.0 else ENDED
+        edge_of(X, row, column, slot, member, inverse, block, scalar, m, kind, index, sign)
+        stop, place, step = primal_event(row, slot, m)
         if stop == NOTHING:
             return STUCK
-        moving, n_duals, edge = False, knots.lengths[2], (stop, place)
-        if limits.record:
-            moving, why = leave_knot(
-                X, data, basis, state, knots, limits, event, edge, tau, moved, direction, change
+        event, edge = (kind, index, sign), (stop, place)
+        if record is not None:
+            why = leave_knot(
+                X, row, column, slot, member, inverse, block, scalar, record, m, event, edge
             )
             if why != MORE:
                 return why
-        travel(data, basis, state, fall, tau, slope, step, direction, change)
-        exchange(X, data, basis, state, event, edge, values, moved)
-        if kind == ENTERS:
-            basis.coef[place if stop == LEAVES else basis.length[0] - 1] = sign * step
-        if moving:
-            why = reach_knot(X, data, basis, state, knots, limits, n_duals)
-            if why != MORE:
-                return why
+        travel(row, column, slot, scalar, m, fall, step)
+        beta = move_rows(X, row, column, slot, member, scalar, event, edge)
+        exchange(row, column, slot, member, inverse, block, scalar, m, event, edge, step, beta)
     return MORE

@@ -1,114 +1,78 @@
-"""What the pivots work on: the data in general position, the sets, and the loops they share."""
+"""What the pivots work on: tables whose rows have names, and the pull of examples on columns.
+
+Each array that passes through a compiled function adds to the time to compile it, so that all
+vectors of one length are the rows of one table:
+
+- `row` has an entry per example, `column` one per column of X and, last, one for the constant one;
+- `slot` and `member` have an entry per place in the basis; only the first `scalar[LENGTH]` count;
+- `scalar` has single numbers: where the pivots are, and where they are to stop.
+
+`row[TARGET]`, `row[COST]`, `row[LOW]` and `column[SLACK]` are in general position.  The bounds of
+a_i are ``LOW + lambda * LOW_RATE`` and ``COST + lambda * COST_RATE``, that of |X_j'beta| is
+``SLACK + lambda * WEIGHT``.  On the path the rates are zero.
+
+The record of a path is three tables: its knots, and the entries (place and value) of their
+coefficients and of the duals on the segments between them.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-
-from anynorm.design.compiled import inner_loop, loop
+from anynorm.design.compiled import inner_loop
 from anynorm.design.row_access import add_rows
-from anynorm.solvers.one_norm.basis import combine, times, times_transposed
 
 BELOW, ABOVE, TIGHT = 0, 1, 2  # margins above 1 (r < 0), below 1 (r > 0), and rows of E
 LEAVES, ENTERS, NOTHING = 0, 1, 2  # events
 
+# What `advance` came back for.
+MORE, ENDED, GROW, STORE, FEATURES, KNOTS, RADIUS, PENALTY, STUCK, REFRESH = range(10)
 
-class Data(NamedTuple):
-    """The problem; `target`, `cost`, `low` and `slack` are in general position.
+ROW_NAMES = range(12)
+Y, TARGET, COST, LOW, COST_RATE, LOW_RATE, TRUE_COST, TRUE_LOW = ROW_NAMES[:8]
+SIDE, RESIDUAL = ROW_NAMES[8:10]
+CHANGE, VALUES = ROW_NAMES[10:]  # of the scores along an edge; the column that enters
 
-    The bounds of a_i are ``low + lambda * low_rate`` and ``cost + lambda * cost_rate``, that of
-    |X_j'beta| is ``slack + lambda * weight``.  On the path the rates are zero.
-    """
+COLUMN_NAMES = range(10)
+WEIGHT, SLACK, SIZE = COLUMN_NAMES[:3]  # SIZE is the 2-norm
+FREE, USED = COLUMN_NAMES[3:5]  # 1 for columns without any penalty, and for those in the basis
+PULL = COLUMN_NAMES[5]
+FIXED = COLUMN_NAMES[6]  # the pull of the rows outside E, with the true costs
+RATE = COLUMN_NAMES[7]  # and how it moves with lambda
+SLOPE, TOTAL = COLUMN_NAMES[8:]  # of all pulls in lambda; the pull of duals that are recorded
 
-    y: np.ndarray
-    target: np.ndarray
-    cost: np.ndarray
-    low: np.ndarray
-    cost_rate: np.ndarray
-    low_rate: np.ndarray
-    true_cost: np.ndarray
-    true_low: np.ndarray
-    weight: np.ndarray  # of the columns and, last, of the constant column
-    slack: np.ndarray
-    free: np.ndarray  # columns without any penalty
-    size: np.ndarray  # the 2-norm of each column
-    constant: float
+SLOT_NAMES = range(11)
+SIGN, COEF, BETA = SLOT_NAMES[:3]  # SIGN is 0 for columns without penalty
+GAIN, TAU = SLOT_NAMES[3:5]  # sign_V u_V, and how beta moves with lambda
+MOVED, DIRECTION = SLOT_NAMES[5:7]  # M^-1 times what enters; how coefficients move
+TRUE_COEF, TRUE_BETA = SLOT_NAMES[7:9]
+GOAL, PRODUCT = SLOT_NAMES[9:]  # what the inverse is multiplied with, and what comes out
 
+MEMBER_NAMES = range(3)
+ROW, COLUMN = MEMBER_NAMES[:2]  # E and V
+MOVING = MEMBER_NAMES[2]  # begins with the rows that leave and enter E
 
-class State(NamedTuple):
-    """Where every row and column is.
+SCALAR_NAMES = range(17)
+LAMBDA, LENGTH, PIVOTS, FRESH, LARGEST = SCALAR_NAMES[:5]  # FRESH: pivots since the last refresh
+CONSTANT = SCALAR_NAMES[5]  # the value of the constant column
+END, LEAST_PENALTY = SCALAR_NAMES[6:8]  # lambdas at which to stop: rounding, and what is asked for
+MOST_FEATURES, MOST_KNOTS, MOST_S = SCALAR_NAMES[8:11]
+ZERO_PRIMAL = SCALAR_NAMES[11]  # the loss at w = 0
+N_KNOTS, N_COEFS, N_DUALS = SCALAR_NAMES[12:15]  # recorded so far
+MOVING_ON = SCALAR_NAMES[15]  # 1 where the next vertex is to be recorded
+DUALS_BEFORE = SCALAR_NAMES[16]  # the number of duals before those of the last segment
 
-    `clock` holds (lambda, pivots since the last refresh, largest score, pivots).
-    """
-
-    side: np.ndarray
-    used: np.ndarray
-    residual: np.ndarray
-    pull: np.ndarray
-    rate: np.ndarray  # how the pull of the rows outside E moves with lambda
-    fixed: np.ndarray  # the pull of the rows outside E, with the true costs
-    clock: np.ndarray
+KNOT_NAMES = range(8)  # of the knots of a path
+S, LOSS, BIAS, GAP = KNOT_NAMES[:4]
+LEAVING, DUAL = KNOT_NAMES[4:6]  # lambda and the dual value on the segment that leaves
+COEF_END, DUAL_END = KNOT_NAMES[6:]  # where its entries end in the tables of coefficients and duals
+ENTRY_NAMES = range(2)  # of the entries of these two tables
+PLACE, VALUE = ENTRY_NAMES  # a column or a row, and its coefficient or dual
 
 
 @inner_loop
-def pull_all(X, data, rows, coefs, out):
-    """Out += [X, constant]' on some rows."""
-    add_rows(X, rows, coefs, out)
+def pull(X, rows, coefs, count, constant, out):
+    """Out += [X, constant]' on `count` rows."""
+    add_rows(X, rows, coefs, count, out)
     total = 0.0
-    for r in range(coefs.size):
+    for r in range(count):
         total += coefs[r]
-    out[out.size - 1] += data.constant * total
-
-
-@inner_loop
-def pull_outside(X, data, side, above, below, out):
-    """Out = [X, constant]'(y a) over the rows outside E, with a = above or below."""
-    n = side.size
-    rows, betas, count = np.empty(n, np.int64), np.empty(n), 0
-    for i in range(n):
-        a = above[i] if side[i] == ABOVE else below[i]
-        if side[i] != TIGHT and a != 0.0:
-            rows[count], betas[count] = i, data.y[i] * a
-            count += 1
-    for j in range(out.size):
-        out[j] = 0.0
-    pull_all(X, data, rows[:count], betas[:count], out)
-
-
-@inner_loop
-def moved_bounds(bounds, rates, lam):
-    """Bounds + lam * rates."""
-    out = np.empty(bounds.size)
-    for i in range(bounds.size):
-        out[i] = bounds[i] + lam * rates[i]
-    return out
-
-
-@loop
-def refresh(X, data, basis, state):
-    """Coefficients, residuals, duals and pulls from the sets and a new inverse."""
-    m, lam = basis.length[0], state.clock[0]
-    pull_outside(X, data, state.side, data.true_cost, data.true_low, state.fixed)
-    pull_outside(X, data, state.side, data.cost_rate, data.low_rate, state.rate)
-    cost = moved_bounds(data.cost, data.cost_rate, lam)
-    low = moved_bounds(data.low, data.low_rate, lam)
-    pull_outside(X, data, state.side, cost, low, state.pull)
-    goal, target = np.empty(m), np.empty(m)
-    for c in range(m):
-        j, i = basis.cols[c], basis.rows[c]
-        bound = lam * data.weight[j] + data.slack[j]
-        goal[c] = (0.0 if data.free[j] else basis.sign[c] * bound) - state.pull[j]
-        target[c] = data.y[i] * data.target[i]
-    beta, coef = times_transposed(basis.inverse, m, goal), times(basis.inverse, m, target)
-    for c in range(m):
-        basis.beta[c], basis.coef[c] = beta[c], coef[c]
-    pull_all(X, data, basis.rows[:m], beta, state.pull)
-    scores, largest = np.zeros(data.y.size), 1.0
-    combine(basis.columns, coef, scores)
-    for i in range(data.y.size):
-        state.residual[i] = data.target[i] - data.y[i] * scores[i]
-        largest = max(largest, abs(scores[i]))
-    for r in range(m):
-        state.residual[basis.rows[r]] = 0.0
-    state.clock[1], state.clock[2] = 0, largest
+    out[out.size - 1] += constant * total
