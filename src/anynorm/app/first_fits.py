@@ -91,10 +91,8 @@ def _path_of_free_columns(X: Any, y: np.ndarray) -> Any:
 
 
 def _nearest(X: Any, y: np.ndarray) -> Any:
-    """The rows of one class turned around are points on both sides of the origin."""
+    """The difference between one class and the mean of the other; sparse rows as they are."""
     from anynorm import min_norm_point
 
-    sign = np.where(y == y[0], -1, 1).astype(X.dtype)
-    return min_norm_point(
-        sp.csr_matrix(sp.diags(sign) @ X) if sp.issparse(X) else sign[:, None] * X
-    )
+    first = y == y[0]
+    return min_norm_point(X[first] if sp.issparse(X) else X[first] - X[~first].mean(axis=0))
