@@ -281,18 +281,23 @@ def table(rows: Sequence[Row], columns: Sequence[str] = COLUMNS) -> str:
     return "\n".join([text[0], rule, *text[1:]])
 
 
-def save(rows: Sequence[Row], path: pathlib.Path, packages: Sequence[str]) -> None:
+ONE_THREAD = "CPU seconds, one thread each side"
+
+
+def save(
+    rows: Sequence[Row], path: pathlib.Path, packages: Sequence[str], clock: str = ONE_THREAD
+) -> None:
     """Write the rows and what they were measured with as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {
-        "machine": machine(packages),
+        "machine": machine(packages, clock),
         "rows": [{**dataclasses.asdict(row), "met": row.met} for row in rows],
     }
     path.write_text(json.dumps(content, indent=1) + "\n")
 
 
-def machine(packages: Sequence[str]) -> dict[str, Any]:
-    """Processor, Python and package versions: what a ratio depends on."""
+def machine(packages: Sequence[str], clock: str) -> dict[str, Any]:
+    """Processor, clock, Python and package versions: what a ratio depends on."""
     model = platform.processor() or platform.machine()
     information = pathlib.Path("/proc/cpuinfo")
     if information.exists():
@@ -301,7 +306,7 @@ def machine(packages: Sequence[str]) -> dict[str, Any]:
     return {
         "processor": model,
         "cores": os.cpu_count(),
-        "threads used": 1,
+        "clock": clock,
         "python": platform.python_version(),
         **{name: metadata.version(name) for name in packages},
     }
@@ -317,7 +322,7 @@ def command(
     packages: Sequence[str],
     arguments: Sequence[str] | None = None,
     *,
-    clock: str = "CPU seconds, one thread each side",
+    clock: str = ONE_THREAD,
 ) -> list[Row]:
     """The command line of a benchmark: run the rows asked for, print each, and the table.
 
@@ -346,7 +351,7 @@ def command(
     print(f"\n{clock}, {time.monotonic() - start:.0f} s in all\n")
     print(table(rows))
     if output is not None:
-        save(rows, output, packages)
+        save(rows, output, packages, clock)
         print(f"\nwritten to {output}")
     return rows
 

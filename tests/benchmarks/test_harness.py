@@ -121,7 +121,7 @@ def test_small_run_fills_rows_and_file(tmp_path, capsys):
     assert peer["reached"]
     assert -1e-9 <= peer["gap"] <= 1e-4
     content = json.loads(output.read_text())
-    assert content["machine"]["threads used"] == 1
+    assert content["machine"]["clock"] == "CPU seconds, one thread each side"
     assert [row["ratio"] for row in content["rows"]] == [row.ratio for row in rows]
     assert harness.table(rows) in capsys.readouterr().out
     assert harness.table(rows) in report.table(output)
