@@ -28,6 +28,8 @@ from functools import partial, wraps
 from numbers import Integral
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 from anynorm.design.watch import look, watched
 
 Given = ParamSpec("Given")
@@ -110,8 +112,9 @@ def run(task: Callable[[int], Result], count: int) -> list[Result]:
     if n_threads <= 1:
         return [task(k) for k in range(count)]
     shared = _SharedTasks(task, count, allowed() // n_threads)
+    settings = np.geterr()  # which are part of the context from NumPy 2 on
     for _ in range(n_threads - 1):
-        _helpers.call(partial(contextvars.copy_context().run, shared.work))
+        _helpers.call(partial(contextvars.copy_context().run, shared.help, settings))
     try:
         shared.work()
         shared.wait()
@@ -174,6 +177,11 @@ class _SharedTasks:
             raise
         finally:
             _thread.allowed = before
+
+    def help(self, settings: Any) -> None:
+        """Work in a thread of its own, with NumPy's settings of the one that waits."""
+        with np.errstate(**settings):
+            self.work()
 
     def _obey(self) -> None:
         if self.failed:

@@ -37,8 +37,8 @@ class Norm(Parameterised):
     ...         i = np.argmax(np.abs(a))
     ...         v[i] = np.sign(a[i]) / 2
     ...         return v
-    >>> Doubled().value(np.array([1.0, -2.0]))
-    np.float64(6.0)
+    >>> float(Doubled().value(np.array([1.0, -2.0])))
+    6.0
     """
 
     monotone: bool = True
