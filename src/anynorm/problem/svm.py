@@ -261,8 +261,7 @@ class Problem:
         """Return what rounding may have added to each score, with the bias, or taken from it."""
         sizes = np.abs(scores)
         if self.gram is not None:  # K beta adds up terms that may cancel
-            lengths = np.sqrt(np.maximum(self.gram.diagonal(), 0.0))
-            sizes = lengths * float(np.abs(coef) @ lengths)
+            sizes = self._lengths * float(np.abs(coef) @ self._lengths)
         # A margin of 1 is exact where only the bias makes it.
         return np.where(sizes > 0, _LAST_DIGITS * (sizes + (1.0 + abs(intercept))), 0.0)
 
@@ -272,10 +271,15 @@ class Problem:
         assert gram is not None
         if not gram.semidefinite:
             return False
-        lengths = np.sqrt(np.maximum(gram.diagonal(), 0.0))
         return all(
-            square >= -_INDEFINITE * float(np.abs(a) @ lengths) ** 2 for a, square in squares
+            square >= -_INDEFINITE * float(np.abs(a) @ self._lengths) ** 2 for a, square in squares
         )
+
+    @cached_property
+    def _lengths(self) -> Array:
+        """The lengths of the rows as the kernel sees them; every certificate asks for them."""
+        assert self.gram is not None
+        return np.sqrt(np.maximum(self.gram.diagonal(), 0.0))
 
     def zero_primal(self) -> float:
         """Return P at zero coefficients and zero bias, the scale of the problem."""
