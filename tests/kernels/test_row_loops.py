@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from anynorm.design.threads import team
 from anynorm.kernels.row_loops import add_rows, compact, small_square, take_columns
 
 RNG = np.random.default_rng(0)
@@ -12,8 +13,8 @@ SLOTS = np.array([7, 0, 3, 8, 1, 5])
 def test_combinations_of_rows_are_added():
     weights, scores = RNG.normal(size=6), RNG.normal(size=2500)
     expected = scores + weights @ STORE[SLOTS].astype(np.float64)
-    add_rows(STORE, SLOTS, weights, scores, 0, 1024)
-    add_rows(STORE, SLOTS, weights, scores, 1024, 2500)
+    add_rows(team(), STORE, SLOTS, weights, scores, 0, 1024)
+    add_rows(team(), STORE, SLOTS, weights, scores, 1024, 2500)
     np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-14)
 
 
@@ -21,7 +22,7 @@ def test_squares_take_what_is_known_and_the_rest_from_the_rows():
     index = np.array([4, 2400, 17])
     known, place = np.array([[1.0, 2.0], [2.0, 3.0]]), np.array([1, -1, 0])
     found = np.empty((3, 3))
-    small_square(STORE, SLOTS[:3], index, known, place, found)
+    small_square(team(), STORE, SLOTS[:3], index, known, place, found)
     assert np.array_equal(found, found.T)
     assert (found[0, 0], found[2, 2], found[2, 0]) == (3.0, 1.0, 2.0)
     assert found[1, 0] == STORE[SLOTS[1], 4]

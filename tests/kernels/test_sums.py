@@ -62,3 +62,25 @@ def test_sums_carry_their_own_rows_alone(kernel, form):
     many = form(np.ones((5000, 4)) * np.arange(5000)[:, None])
     sums = make_gram(many, kernel).sums([0, 1])
     assert len(pickle.dumps(sums)) < 3000
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("count", [1, 47, 240, 1000])
+def test_sums_from_compiled_code_are_those_of_numpy(count, dtype, monkeypatch):
+    """Blocks, panels and pairs of blocks that are filled up, and several of each."""
+    monkeypatch.setattr(sums_module, "WORTH_COMPILED", 0)
+    monkeypatch.setattr(sums_module, "_MOST_BLOCKS", 3)
+    rows, columns = RNG.normal(size=(101, 5)), RNG.normal(size=(count, 5))
+    weights = RNG.normal(size=(count, 2))
+    rows, columns = rows.astype(dtype), columns.astype(dtype)
+    sums = Gram.rbf(columns, 0.3).sums(slice(None), dtype)
+    error = 1e-12 if dtype == np.float64 else 1e-4
+    for points in (rows, columns):
+        expected = rbf_kernel(points.astype(float), columns.astype(float), 0.3) @ weights
+        np.testing.assert_allclose(sums(points, weights), expected, atol=error)
+        np.testing.assert_allclose(sums(points, weights[:, 0]), expected[:, 0], atol=error)
+    one = sums.among_columns(weights[:, 0])
+    np.testing.assert_allclose(one, expected[:, 0], atol=error)
+    with Threads(3):
+        assert np.array_equal(sums.among_columns(weights[:, 0]), one)
+        assert np.array_equal(sums(rows, weights)[60:], sums(rows[60:], weights))

@@ -5,6 +5,7 @@ and adds up in another order with each number of them.  So whatever a user calls
 `entry_point`: BLAS has one thread while it runs, and our own code is what runs at the same time,
 
     run(task, count)        task(0), ..., task(count - 1), on as many threads as are allowed
+    team()                  threads that help inside compiled loops (`team.py`), for short tasks
 
 in blocks whose size depends on the data alone and whose results are put together in their order.
 So results are the same bits for any number of threads, and no fit is slower for having more cores.
@@ -29,6 +30,7 @@ from numbers import Integral
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anynorm.design.watch import look, watched
 
@@ -111,6 +113,7 @@ def run(task: Callable[[int], Result], count: int) -> list[Result]:
     n_threads = min(count, allowed())
     if n_threads <= 1:
         return [task(k) for k in range(count)]
+    _dismiss_team()  # the tasks need its threads
     shared = _SharedTasks(task, count, allowed() // n_threads)
     settings = np.geterr()  # which are part of the context from NumPy 2 on
     for _ in range(n_threads - 1):
@@ -132,6 +135,65 @@ def each(task: Callable[[int], Result], count: int) -> Iterator[Result]:
 
 def _shifted(task: Callable[[int], Result], start: int, k: int) -> Result:
     return task(start + k)
+
+
+def team() -> NDArray[np.int64]:
+    """Return the state of a team, whose helpers are on their way; an empty one where one works.
+
+    It is for loops that this thread calls now: helpers who have nothing to do go home.
+
+    Examples
+    --------
+    >>> from anynorm.design.threads import Threads, team
+    >>> team().size
+    0
+    >>> with Threads(2):
+    ...     team().size > 0
+    True
+    """
+    count = allowed() - 1
+    if count == 0:
+        return _NOBODY
+    if getattr(_thread, "team", None) is None:
+        _thread.team = _Team()
+    return _thread.team.with_helpers(count)
+
+
+def _dismiss_team() -> None:
+    own = getattr(_thread, "team", None)
+    if own is not None:
+        own.dismiss()
+
+
+class _Team:
+    """A team, and how many help it."""
+
+    def __init__(self) -> None:
+        from anynorm.design.team import dismiss, help_team, new_team  # Numba: where it is needed
+
+        self._state, self._help, self._dismiss = new_team(), help_team, dismiss
+        self._present, self._lock = 0, threading.Lock()
+
+    def with_helpers(self, count: int) -> NDArray[np.int64]:
+        """The state, after a call for as many helpers as are missing."""
+        if self._present < count:
+            with self._lock:
+                missing, self._present = count - self._present, count
+            for _ in range(missing):
+                _helpers.call(self._serve)
+        return self._state
+
+    def dismiss(self) -> None:
+        """Send the helpers home, if there are any."""
+        if self._present:
+            self._dismiss(self._state)
+
+    def _serve(self) -> None:
+        try:
+            self._help(self._state)
+        finally:
+            with self._lock:
+                self._present -= 1
 
 
 class _Over(BaseException):
@@ -327,11 +389,13 @@ def _begin_anew() -> None:
     """After a fork: the other threads are not there any more."""
     global _lock, _helpers
     _lock, _helpers = threading.RLock(), _Helpers()
+    _thread.team = None
     _holds.clear()
     _give_back()
 
 
 _thread = threading.local()
+_NOBODY = np.empty(0, np.int64)
 _helpers = _Helpers()
 _lock = threading.RLock()  # of one thread again where the end of an object comes in between
 _holds: set[int] = set()

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from anynorm.design.compiled import inlined, intrinsic, ir, ordered_loop, types
+from anynorm.design.compiled import inlined, intrinsic, ir, ordered_loop, overload, types
 
 _PER_OCTAVE = 1.4426950408889634  # 1 / log 2
 _OCTAVE_HIGH, _OCTAVE_LOW = 0.693147180369123816490, 1.90821492927058770002e-10  # k * high is exact
@@ -26,8 +26,8 @@ _T10, _T11, _T12 = _T9 / 10, _T9 / 110, _T9 / 1320  # 1 / k!
 _PER_OCTAVE_32 = np.float32(_PER_OCTAVE)
 _OCTAVE_HIGH_32, _OCTAVE_LOW_32 = np.float32(0.693359375), np.float32(-2.12194440e-4)
 _LOWEST_32, _SHIFTER_32 = np.float32(-87.0), np.float32(12582912.0)
-_ZERO, _ONE, _TWO, _S2, _S3, _S4, _S5, _S6 = (
-    np.float32(value) for value in (0, 1, 2, _T2, _T3, _T4, _T5, _T6)
+_ZERO, _ONE, _S2, _S3, _S4, _S5, _S6 = (
+    np.float32(value) for value in (0, 1, _T2, _T3, _T4, _T5, _T6)
 )
 
 
@@ -76,22 +76,27 @@ def _exp_32(x):
     return _float_of(np.int32(_bits(e) + (_bits(shifted) << np.int32(23))))
 
 
+def exponential(x: Any) -> Any:
+    """Return the exponential of one number, in its own precision; for compiled code alone."""
+    raise NotImplementedError
+
+
+@overload(exponential)
+def _exponential(x):
+    if x == types.float32:
+        return lambda x: _exp_32(x)
+    return lambda x: _exp(x)
+
+
 @ordered_loop
 def exp_of_products(values, rows, columns, gamma):
     """Products x'z to ``exp(-gamma ||x - z||^2)``, in place, given squared lengths."""
+    zero = gamma - gamma  # of its precision, as all others are
     for i in range(values.shape[0]):
         value, length = values[i], rows[i]
         for j in range(value.size):
-            value[j] = _exp(-gamma * max(length + columns[j] - 2.0 * value[j], 0.0))
-
-
-@ordered_loop
-def exp_of_products_32(values, rows, columns, gamma):
-    """The same in float32."""
-    for i in range(values.shape[0]):
-        value, length = values[i], rows[i]
-        for j in range(value.size):
-            value[j] = _exp_32(-gamma * max(length + columns[j] - _TWO * value[j], _ZERO))
+            square = max(length + columns[j] - (value[j] + value[j]), zero)
+            value[j] = exponential(-gamma * square)
 
 
 @ordered_loop

@@ -34,7 +34,7 @@ from anynorm.kernels.definite import (
     seems_semidefinite,
 )
 from anynorm.kernels.kernel import Array, finite
-from anynorm.kernels.sums import WORTH_COMPILED, DenseSums, KernelSums
+from anynorm.kernels.sums import WORTH_COMPILED, DenseSums, ExponentialSums, KernelSums
 
 _PRODUCTS_PER_COPY = 50.0  # how long an entry of X takes to be copied
 _COLUMNS = 2048  # that are taken out of X, and widened, at once
@@ -204,7 +204,8 @@ class Gram:
         """
         columns = _take(self._columns, cols)
         if isinstance(self.kernel, ProductKernel) and not sp.issparse(columns):
-            return DenseSums(self.kernel, columns, dtype, self.origin)
+            kind = ExponentialSums if isinstance(self.kernel, RBF) else DenseSums
+            return kind(self.kernel, columns, dtype, self.origin)
         return KernelSums(self.kernel, columns)
 
     def cross(self, X_new: Any, cols: Any = slice(None)) -> Array:

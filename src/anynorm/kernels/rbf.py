@@ -46,12 +46,11 @@ class RBF(DistanceKernel):
 
     def of_many_products(self, values: Block, rows: Any, columns: Any) -> Block:
         """Return the values in one pass and several times as fast, in place."""
-        from anynorm.kernels.exponential_loops import exp_of_products, exp_of_products_32
+        from anynorm.kernels.exponential_loops import exp_of_products
 
         if not (np.isfinite(rows).all() and np.isfinite(columns).all()):
             return self.of_products(values, rows, columns)
-        exp = exp_of_products if values.dtype == np.float64 else exp_of_products_32
-        exp(values, rows, columns, values.dtype.type(within(self.gamma, values.dtype)))
+        exp_of_products(values, rows, columns, values.dtype.type(within(self.gamma, values.dtype)))
         return values
 
     def float32_terms(self, points: Any) -> tuple[float, Array | None]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from anynorm.design.compiled import loop
+from anynorm.design.compiled import inner_loop, loop
+from anynorm.design.team import in_parallel
 
-STRIP = 1024  # scores that stay in the nearest cache while rows pass by
+STRIP = 512  # scores of a task, which stay in the nearest cache while rows pass by
+_ROWS = 16  # of a task, a small part of their entries
 
 
-@loop
-def small_square(store, slots, index, known, place, out):
-    """K[index, index], from rows and from entries known."""
-    q = index.size
-    for i in range(q):
+@inner_loop
+def _some_of_square(k, store, slots, index, known, place, out):
+    for i in range(k * _ROWS, min((k + 1) * _ROWS, index.size)):
         row = store[slots[i]]
         for j in range(i + 1):
             if place[i] >= 0 and place[j] >= 0:
@@ -22,28 +22,39 @@ def small_square(store, slots, index, known, place, out):
 
 
 @loop
-def add_rows(store, slots, weights, scores, first, last):
-    """Scores += sum_k weights_k K[row_k] from one place, a multiple of `STRIP`, to another."""
-    q = slots.size
-    for start in range(first, last, STRIP):
-        stop = min(start + STRIP, last)
-        k = 0
-        while k + 4 <= q:
-            a, b, c, d = (
-                store[slots[k]],
-                store[slots[k + 1]],
-                store[slots[k + 2]],
-                store[slots[k + 3]],
-            )
-            wa, wb, wc, wd = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
-            for i in range(start, stop):
-                scores[i] += wa * a[i] + wb * b[i] + wc * c[i] + wd * d[i]
-            k += 4
-        while k < q:
-            a, wa = store[slots[k]], weights[k]
-            for i in range(start, stop):
-                scores[i] += wa * a[i]
-            k += 1
+def small_square(team, store, slots, index, known, place, out):
+    """K[index, index], from rows and from entries known."""
+    count = (index.size + _ROWS - 1) // _ROWS
+    in_parallel(team, _some_of_square, count, (store, slots, index, known, place, out))
+
+
+@inner_loop
+def _add_to_strip(k, store, slots, weights, scores, first, last):
+    start = first + k * STRIP
+    stop, q, k = min(start + STRIP, last), slots.size, 0
+    while k + 4 <= q:
+        a, b, c, d = (
+            store[slots[k]],
+            store[slots[k + 1]],
+            store[slots[k + 2]],
+            store[slots[k + 3]],
+        )
+        wa, wb, wc, wd = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        for i in range(start, stop):
+            scores[i] += wa * a[i] + wb * b[i] + wc * c[i] + wd * d[i]
+        k += 4
+    while k < q:
+        a, wa = store[slots[k]], weights[k]
+        for i in range(start, stop):
+            scores[i] += wa * a[i]
+        k += 1
+
+
+@loop
+def add_rows(team, store, slots, weights, scores, first, last):
+    """Scores += sum_k weights_k K[row_k] from one place to another."""
+    count = (last - first + STRIP - 1) // STRIP
+    in_parallel(team, _add_to_strip, count, (store, slots, weights, scores, first, last))
 
 
 @loop

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from anynorm.design.blocks import ranges
 from anynorm.design.limits import FLOAT32_ROUNDING, PRODUCTS_PER_CALL
-from anynorm.design.threads import allowed, run
+from anynorm.design.threads import run, team
 from anynorm.kernels import ProductKernel
 from anynorm.kernels.exponential_rows import exponential_rows
 from anynorm.kernels.gram import Gram
@@ -37,7 +37,6 @@ Finish = Callable[[Any, Index, slice], Any]
 _SMALLEST = 1e-30  # the least entry, and 1 over it the largest, that float32 has digits for
 ACCURATE = 1e-4  # relative error of an entry that products may have
 _COLUMNS = 512  # of a block: product and function stay in the cache, and its memory is at hand
-_PANELS_PER_TASK = 128  # 2048 columns of a hundred rows: half a millisecond, worth a thread
 _DENSE_ENTRIES = 1 << 24  # of a few sparse rows that are made dense, 64 MB
 _TOGETHER = 32  # rows that a function is asked for at once
 
@@ -130,14 +129,8 @@ class _DenseExponents(_DenseProducts):
 
     def make(self, index: Index, store: Any, slots: Index) -> None:
         left, panels = self._left(index), self._panels
-        most = PRODUCTS_PER_CALL // (PANEL * left.size)
-        share = max(1, min(most, max(_PANELS_PER_TASK, -(-len(panels) // allowed()))))
-        parts = list(ranges(len(panels), share))
-
-        def fill(k: int) -> None:
-            exponential_rows(left, panels, parts[k].start, parts[k].stop, slots, self._n, store)
-
-        run(fill, len(parts))
+        for part in ranges(len(panels), max(1, PRODUCTS_PER_CALL // (PANEL * left.size))):
+            exponential_rows(team(), left, panels, part.start, part.stop, slots, self._n, store)
 
 
 class _SparseProducts:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from anynorm.design.blocks import ranges
 from anynorm.design.limits import ENTRIES_PER_TASK, STEPS_PER_CALL
-from anynorm.design.threads import allowed, run
+from anynorm.design.threads import run, team
 from anynorm.kernels.gram import Gram
 from anynorm.kernels.row_loops import STRIP, add_rows, compact, small_square, take_columns
 from anynorm.kernels.row_makers import RowMaker
@@ -31,7 +31,6 @@ from anynorm.kernels.row_makers import RowMaker
 Index = NDArray[np.intp]
 Array = NDArray[np.float64]
 
-_ADDED_PER_TASK = 1 << 20  # entries of rows: half a millisecond, worth a thread
 _LEAST_ROWS = 64  # for each problem, however small the limit
 _FEW_POINTS = 300  # up to which float64 rows cost next to nothing
 _LITTLE_BYTES = 1 << 24  # that nobody misses, whatever the limit
@@ -119,11 +118,11 @@ class KernelRows:
         """Return the slots of these rows, which stay theirs until `release`."""
         with self._lock:
             self._clock += 1
-            missing = np.unique(index[self._slot_of[index] < 0])
-            held = np.unique(self._slot_of[index])
+            held = self._slot_of[index]
+            missing = np.unique(index[held < 0])
             held = held[held >= 0]
             self._used[held] = self._clock
-            self._pins[held] += 1
+            self._pins[held] += 1  # once for a row, however often it is there
             if len(missing):
                 self._place(self._with_companions(missing))
                 self._pins[self._slot_of[missing]] = 1
@@ -132,7 +131,7 @@ class KernelRows:
     def release(self, slots: Index) -> None:
         """Let go of loaded rows."""
         with self._lock:
-            self._pins[np.unique(slots)] -= 1
+            self._pins[slots] -= 1
 
     def _with_companions(self, missing: Index) -> Index:
         """Rows with those that are made together with them, for which there is room."""
@@ -163,7 +162,8 @@ class KernelRows:
         if len(fresh) == count:
             return fresh
         idle = np.flatnonzero(self._pins[: self._n_filled - len(fresh)] == 0)
-        oldest = np.argsort(self._used[idle], kind="stable")[: count - len(fresh)]
+        wanted = min(count - len(fresh), len(idle))
+        oldest = np.argpartition(self._used[idle], wanted - 1)[:wanted] if wanted else idle[:0]
         return np.concatenate([fresh, idle[oldest]])
 
     def square(self, slots: Index, index: Index, known: Array, place: Index) -> Array:
@@ -172,20 +172,14 @@ class KernelRows:
         ``known[place[i], place[j]]`` are entries known from before; a place of -1 has none.
         """
         square = np.empty((len(index), len(index)))
-        small_square(self._store, slots, index, known, place, square)
+        small_square(team(), self._store, slots, index, known, place, square)
         return square
 
     def add(self, scores: Array, slots: Index, weights: Array) -> None:
         """Add the combination of loaded rows to the scores."""
-        least = _ADDED_PER_TASK // max(1, len(slots)) // STRIP
-        most = STEPS_PER_CALL // max(1, len(slots)) // STRIP
-        share = max(1, min(most, max(least, -(-self.n // (STRIP * allowed()))))) * STRIP
-        parts = list(ranges(self.n, share))
-
-        def add(k: int) -> None:
-            add_rows(self._store, slots, weights, scores, parts[k].start, parts[k].stop)
-
-        run(add, len(parts))
+        most = max(1, STEPS_PER_CALL // max(1, len(slots)) // STRIP) * STRIP
+        for part in ranges(self.n, most):
+            add_rows(team(), self._store, slots, weights, scores, part.start, part.stop)
 
     def add_any(self, scores: Array, index: Index, weights: Array) -> None:
         """Add the combination of any rows, loaded part after part, to the scores."""

@@ -16,13 +16,15 @@ from numpy.typing import DTypeLike, NDArray
 
 from anynorm.design import limits
 from anynorm.design.blocks import ranges
-from anynorm.design.threads import each, run
-from anynorm.kernels.kernel import Array, Kernel, ProductKernel, squared_lengths
+from anynorm.design.threads import each, run, team
+from anynorm.design.watch import look
+from anynorm.kernels.kernel import Array, Kernel, ProductKernel, squared_lengths, within
 
 Block = NDArray[Any]
 
 _CACHED_COLUMNS = 256  # fixed rows that such a block is made with
 _ROWS_PER_TASK = 1024  # of a thread, and so the same blocks for any number of threads
+_MOST_BLOCKS = 64  # of rows, pairs of which are evaluated together; each has a part of all sums
 WORTH_COMPILED = 1 << 24  # kernel values from which Numba's own start is paid back
 
 
@@ -94,7 +96,7 @@ class DenseSums(KernelSums):
 
     def widened(self, columns: Any) -> DenseSums:
         """Return the same in float64; `columns` are the fixed rows as they were given."""
-        return DenseSums(self.kernel, columns, origin=self.origin)
+        return type(self)(self.kernel, columns, origin=self.origin)
 
     def among_columns(self, weights: Array, *, n_values: int = 0) -> Array:
         """Return the sums for the fixed rows themselves: each pair is evaluated once."""
@@ -150,6 +152,79 @@ class DenseSums(KernelSums):
                 np.matmul(block, self.columns[columns].T, out=values)
                 values = finish(values, lengths, self._lengths[columns])
                 out[rows] += values @ weights[columns]
+
+
+class ExponentialSums(DenseSums):
+    """The same for ``exp(-gamma ||x - z||^2)``, many values of which come from compiled code."""
+
+    def __call__(self, X: Any, weights: Block, *, n_values: int = 0) -> Array:
+        """Return the sums in float64, for one vector of weights or for the columns of several."""
+        if not self._worth(max(n_values, X.shape[0] * self.width)):
+            return super().__call__(X, weights, n_values=n_values)
+        from anynorm.kernels.exponential_sums import ROWS, exponential_sums
+
+        panels, columns = self._panels()
+        own = np.zeros((weights[:1].size, columns.size), self.dtype)
+        own[:, : self.width] = weights.reshape(self.width, -1).T
+        out = np.zeros((X.shape[0], len(own)))
+        at_once = min(
+            limits.VALUES_AT_ONCE // max(1, X.shape[1]),
+            limits.PRODUCTS_PER_CALL // (columns.size * (X.shape[1] + 1)),
+        )
+        X = X.tocsr() if sp.issparse(X) else X
+        for rows in ranges(X.shape[0], max(1, at_once // ROWS) * ROWS):
+            look()
+            left, lengths = _filled(self._prepared(X[rows]), ROWS)
+            sums = np.zeros((len(left), len(own)))
+            if not np.isfinite(lengths).all():
+                return super().__call__(X, weights, n_values=n_values)
+            exponential_sums(team(), left, lengths, panels, columns, self._gamma, own, sums)
+            out[rows] = sums[: rows.stop - rows.start]
+        return out.reshape(X.shape[0], *weights.shape[1:])
+
+    def among_columns(self, weights: Array, *, n_values: int = 0) -> Array:
+        """Return the sums for the fixed rows themselves: each pair is evaluated once."""
+        if not self._worth(max(n_values, self.width**2)):
+            return super().among_columns(weights, n_values=n_values)
+        from anynorm.kernels.exponential_sums import SIDE, add_parts, sums_of_pairs
+
+        panels, lengths = self._panels()
+        own, sums = np.zeros(lengths.size, self.dtype), np.zeros(lengths.size)
+        own[: self.width] = weights
+        left, _ = _filled(self.columns, SIDE)
+        side = -(-len(left) // (SIDE * _MOST_BLOCKS)) * SIDE
+        count = -(-len(left) // side)
+        parts = np.empty((count, len(left)))
+        at_once = max(1, limits.PRODUCTS_PER_CALL // (side**2 * (left.shape[1] + 1)))
+        for pairs in ranges(count * (count + 1) // 2, at_once):
+            look()
+            given = (side, left, lengths, panels, self._gamma, own, parts)
+            sums_of_pairs(team(), pairs.start, pairs.stop, *given)
+        add_parts(team(), side, parts, sums)
+        return sums[: self.width]
+
+    def _worth(self, n_values: int) -> bool:
+        many = self.width > 0 and n_values >= WORTH_COMPILED
+        return many and bool(np.isfinite(self._lengths).all())
+
+    @property
+    def _gamma(self) -> Any:
+        return self.dtype.type(within(self.kernel.gamma, self.dtype))
+
+    def _panels(self) -> tuple[Block, Block]:
+        """The fixed rows as panels, filled up, and their squared lengths."""
+        from anynorm.kernels.exponential_sums import SIDE
+        from anynorm.kernels.product_loops import panels_of
+
+        columns, lengths = _filled(self.columns, SIDE)
+        return panels_of(columns), lengths
+
+
+def _filled(X: Block, multiple: int) -> tuple[Block, Block]:
+    """Rows with rows of zeros up to a multiple, and their squared lengths."""
+    out = np.zeros((-(-len(X) // multiple) * multiple, X.shape[1]), X.dtype)
+    out[: len(X)] = X
+    return out, squared_lengths(out).astype(X.dtype)
 
 
 def _stored_like(X: Any, other: Any) -> Any:

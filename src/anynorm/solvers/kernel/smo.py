@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.design.threads import team
 from anynorm.kernels.rows import KernelRows
 from anynorm.problem.certificate import Values, relative_gap
 from anynorm.solvers.frame.budget import Budget
@@ -385,9 +386,10 @@ class _BlockSearch:
     def _look_round(self) -> tuple[float, float]:
         """Pulls and the largest violation; the ends of the interval of the bias."""
         box = self.box
-        pulls(self.scores, self.beta, box.sign, box.row, box.gain, self.diagonal, self.pull)
+        pulls(team(), self.scores, self.beta, box.sign, box.row, box.gain, self.diagonal, self.pull)
         self.left = _budget_left(box, self.value)
         self.violation, low, high = rises_and_falls(
+            team(),
             self.pull,
             self.value,
             box.sign,
@@ -417,7 +419,7 @@ class _BlockSearch:
         signs = (1.0, -1.0) if np.isfinite(box.budget) else (0.0,)
         share = max(1, size // (4 * len(signs)))
         new = [
-            largest(keys, share, box.sign, among)
+            largest(team(), keys, share, box.sign, among)
             for keys in (self.rise, self.fall)
             for among in signs
         ]
@@ -442,7 +444,7 @@ class _BlockSearch:
         box = self.box
         if len(box.sign) != self.rows.n or not self.leaps.learn(self.beta, self.scores):
             return
-        pulls(self.scores, self.beta, box.sign, box.row, box.gain, self.diagonal, self.pull)
+        pulls(team(), self.scores, self.beta, box.sign, box.row, box.gain, self.diagonal, self.pull)
         way, image = self.leaps.best(self.pull, self.diagonal)
         change = box.sign * way
         room = np.where(change > 0, box.upper, box.lower) - self.value
