@@ -1,56 +1,52 @@
-"""A team does every task once, whoever comes to help and whenever."""
+"""A team does every part of a loop once, whoever comes to help and whenever."""
 
 import threading
 
 import numpy as np
 import pytest
 
-from anynorm.design.compiled import inner_loop, loop
-from anynorm.design.team import dismiss, help_team, in_parallel, new_team
-from anynorm.design.threads import Threads, run, team
-
-
-@inner_loop
-def count_one(k, counts, weight):
-    counts[k] += weight
+from anynorm.design.compiled import loop
+from anynorm.design.team import dismiss, help_team, new_team, share_out
+from anynorm.design.threads import Threads, run, share
 
 
 @loop
-def count_all(team, counts, weight):
-    in_parallel(team, count_one, counts.size, (counts, weight))
-
-
-@inner_loop
-def count_back(k, counts):
-    counts[k] -= 1
+def count_up(first, last, counts, weight):
+    for k in range(first, last):
+        counts[k] += weight
 
 
 @loop
-def count_to_and_fro(team, counts, rounds):
-    """Jobs that follow each other at once, of two functions in turn."""
-    for _ in range(rounds):
-        in_parallel(team, count_one, counts.size, (counts, 2))
-        in_parallel(team, count_back, counts.size, (counts,))
+def count_down(first, last, counts):
+    for k in range(first, last):
+        counts[k] -= 1
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 1000, (1 << 20) + 5])
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])
-def test_every_task_is_done_once(count, n_jobs):
+def test_every_part_is_done_once(count, n_jobs):
     counts = np.zeros(count, np.int64)
     with Threads(n_jobs):
-        assert (team().size > 0) == (n_jobs > 1)
         for _ in range(3):
-            count_all(team(), counts, 2)
+            share(count_up, count, counts, 2)
     assert (counts == 6).all()
 
 
 def test_jobs_that_follow_each_other_do_not_mix():
-    """A helper that is late must not take a task of the next job for one of the last."""
+    """A helper that is late must not take a part of the next job for one of the last."""
     counts = np.zeros(7, np.int64)
     with Threads(4):
-        for _ in range(200):
-            count_to_and_fro(team(), counts, 50)
-    assert (counts == 200 * 50).all()
+        for _ in range(5000):
+            share(count_up, 7, counts, 2)
+            share(count_down, 7, counts)
+    assert (counts == 5000).all()
+
+
+def test_arrays_of_other_kinds_get_code_of_their_own():
+    with Threads(2):
+        for counts in (np.zeros(9), np.zeros(9, np.float32), np.zeros((9, 2))[:, 0]):
+            share(count_up, 9, counts, 1.5)
+            assert (counts == 1.5).all()
 
 
 def test_threads_have_teams_of_their_own():
@@ -59,7 +55,7 @@ def test_threads_have_teams_of_their_own():
     def several(k):
         with Threads(2):
             for _ in range(100):
-                count_all(team(), counts[k], 1)
+                share(count_up, 300, counts[k], 1)
 
     threads = [threading.Thread(target=several, args=(k,)) for k in range(4)]
     for thread in threads:
@@ -69,11 +65,14 @@ def test_threads_have_teams_of_their_own():
     assert (counts == 100).all()
 
 
-def test_tasks_of_a_run_have_their_share_of_a_team():
+def test_tasks_of_a_run_share_what_they_may():
+    counts = np.zeros((4, 50), np.int64)
     with Threads(4):
-        count_all(team(), np.zeros(3, np.int64), 1)
-        assert run(lambda k: team().size > 0, 2) == [True, True]
-        assert run(lambda k: team().size > 0, 4) == [False] * 4
+        share(count_up, 50, counts[0], 1)
+        run(lambda k: share(count_up, 50, counts[k], 1), 2)
+        run(lambda k: share(count_up, 50, counts[k], 1), 4)
+    assert counts[:, 0].tolist() == [3, 2, 1, 1]
+    assert (counts == counts[:, :1]).all()
 
 
 def test_helpers_go_home_when_they_are_sent_or_have_nothing_to_do():
@@ -86,5 +85,5 @@ def test_helpers_go_home_when_they_are_sent_or_have_nothing_to_do():
     state = new_team()
     help_team(state)  # which returns by itself
     counts = np.zeros(5, np.int64)
-    count_all(state, counts, 1)  # and is not waited for
+    share_out(state, count_up, 5, counts, 1)  # and is not waited for
     assert (counts == 1).all()

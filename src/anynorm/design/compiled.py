@@ -76,7 +76,6 @@ __all__ = [
     "intrinsic",
     "ir",
     "loop",
-    "ordered_inner_loop",
     "ordered_loop",
     "overload",
     "types",
@@ -163,11 +162,6 @@ def _numba_caches_in(folder: str | None) -> Iterator[None]:
         yield
     finally:
         _settings.CACHE_DIR = before
-
-
-def ordered_inner_loop(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As `inner_loop`, for functions whose digits depend on the order of their operations."""
-    return _compiled(function, fastmath=_IN_ORDER, no_cpython_wrapper=True, cache=False)
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from anynorm.design.blocks import ranges
 from anynorm.design.interface import Array, Design, Places, Tile
 from anynorm.design.limits import BLOCK_ENTRIES, ENTRIES_PER_TASK, PRODUCTS_PER_CALL
-from anynorm.design.threads import each
+from anynorm.design.threads import each, share
 from anynorm.design.watch import look
 
 # Copying one of so many rows, or columns, is faster than a product with all of them.
 _FEW_ROWS = 16
+_WORTH_COMPILED = 1 << 26  # entries of X, half a gigabyte, for which Numba's start is paid back
 _FEW_COLUMNS = {True: 4, False: 12}  # by whether the columns are contiguous
 
 
@@ -27,13 +29,17 @@ class DenseDesign(Design):
 
     sparse = False
 
-    def __init__(self, X: Array, scale: Array | None = None) -> None:
+    def __init__(self, X: Array, scale: Array | None = None, part_of: DenseDesign | None = None):
         super().__init__(X.shape, scale)
         self.stored = X
+        # Loops over rows are compiled where X, or what it is a part of, is worth Numba's start.
+        self._compiled: bool = X.size >= _WORTH_COMPILED or (
+            part_of is not None and part_of._compiled
+        )
         self._by_columns = X.flags.f_contiguous and not X.flags.c_contiguous
 
     def scaled(self, scale: Array | None) -> DenseDesign:
-        return DenseDesign(self.stored, scale)
+        return DenseDesign(self.stored, scale, self)
 
     def tiles(self, *, small: bool = True) -> Iterator[Tile]:
         X, every = self.stored, slice(None)
@@ -75,9 +81,15 @@ class DenseDesign(Design):
         return [(place, every) if self.n >= self.p else (every, place) for place in places]
 
     def _part(self, place: tuple[slice, slice]) -> DenseDesign:
-        return DenseDesign(self.stored[place])
+        return DenseDesign(self.stored[place])  # a task of a thread
 
     def _times(self, w: Array) -> Array:
+        if self._many_rows and w.ndim == 1:
+            from anynorm.design.dense_loops import times
+
+            out = np.empty(self.n)
+            self._share(times, self.n, w, out)
+            return out
         parts = self._parts
         if len(parts) == 1:
             return super()._times(w)
@@ -85,11 +97,39 @@ class DenseDesign(Design):
         return np.concatenate(list(tiles)) if self.n >= self.p else sum(tiles, start=next(tiles))
 
     def _transposed_times(self, a: Array) -> Array:
+        if self._many_rows and a.ndim == 1:
+            from anynorm.design.dense_loops import rows_of_part, transposed_times
+
+            sums = np.empty((-(-self.n // rows_of_part(self.p)), self.p))
+            self._share(transposed_times, self.n, a, sums)
+            return sums.sum(axis=0)
         parts = self._parts
         if len(parts) == 1:
             return super()._transposed_times(a)
         tiles = each(lambda k: self._part(parts[k])._transposed_times(a[parts[k][0]]), len(parts))
         return sum(tiles, start=next(tiles)) if self.n >= self.p else np.concatenate(list(tiles))
+
+    @property
+    def _many_rows(self) -> bool:
+        """Whether loops over rows are compiled, and worth being shared."""
+        big = self._compiled and self.stored.size >= ENTRIES_PER_TASK
+        return big and self.stored.flags.c_contiguous
+
+    def row_norms_squared(self) -> Array:
+        if not self._many_rows:
+            return super().row_norms_squared()
+        from anynorm.design.dense_loops import row_squares
+
+        out, factors = np.empty(self.n), np.ones(self.p) if self.scale is None else self.scale**2
+        self._share(row_squares, self.n, factors, out)
+        return out
+
+    def _share(self, function: Any, n_rows: int, *given: Any) -> None:
+        """Have threads share a compiled loop over so many rows."""
+        from anynorm.design.dense_loops import rows_of_part
+
+        step = rows_of_part(self.p)
+        share(function, -(-n_rows // step), step, self.row_access(), *given)
 
     def _few(self, columns: Places) -> bool:
         return _FEW_COLUMNS[self._by_columns] * columns.size < self.p
@@ -103,20 +143,31 @@ class DenseDesign(Design):
         return super().column_norms_squared(weights, rows=rows)
 
     def take_rows(self, rows: Places) -> DenseDesign:
-        return DenseDesign(self.stored[rows], self.scale)
+        return DenseDesign(self._rows(rows), self.scale, self)
+
+    def _rows(self, rows: Places) -> Array:
+        """Some rows as they are stored."""
+        if not self._many_rows or rows.size * self.p < ENTRIES_PER_TASK:
+            return self.stored[rows]
+        from anynorm.design.dense_loops import copy_rows
+
+        out = np.empty((rows.size, self.p), self.stored.dtype)
+        self._share(copy_rows, rows.size, rows, out)
+        return out
 
     def take_columns(self, columns: Places) -> DenseDesign:
         # In the order of X: plain indexing of rows would give the columns one after the other.
         X, scale = self.stored, None if self.scale is None else self.scale[columns]
         part = X.T[columns].T if self._by_columns else np.take(X, columns, axis=1)
-        return DenseDesign(part, scale)
+        return DenseDesign(part, scale, self)
 
     def take(self, rows: Places, columns: Places) -> DenseDesign:
         if rows.size == self.n and columns.size == self.p:
             return self
         scale = None if self.scale is None else self.scale[columns]
-        part = self.stored if rows.size == self.n else self.stored[rows]
-        return DenseDesign(np.take(part, columns, axis=1) if columns.size < self.p else part, scale)
+        part = self.stored if rows.size == self.n else self._rows(rows)
+        part = np.take(part, columns, axis=1) if columns.size < self.p else part
+        return DenseDesign(part, scale, self)
 
     def dense_rows(self, rows: Places) -> Array:
         block = _wide(self.stored[rows])

@@ -1,17 +1,19 @@
 """Threads that help inside compiled code: a loop is shared out in microseconds.
 
 To start tasks through the interpreter takes half a millisecond for sixteen threads: each of them
-needs its lock.  A team waits in compiled code instead, without the lock:
+needs its lock.  A team waits in compiled code instead, without the lock.
 
-    in_parallel(team, task, count, (a, b, ...))     task(k, a, b, ...) for all k below count
+    share_out(state, function, count, a, b, ...)
 
-inside a `loop`.  Whoever has time takes the next task, the caller too: helpers that are late, or
-not there, cost nothing but their help.  Tasks write to places of their own, and none of them may
-raise an error; so results do not depend on who did what.
+calls ``function(k, k + 1, a, b, ...)`` for all k below count.  The function is a `loop` over parts
+of the work, without a result.  Whoever has time takes the next part, the caller too: helpers that
+are late, or not there, cost nothing but their help.  Parts write to places of their own, and none
+of them may raise an error; all threads run the very code that one thread alone runs.  So results
+do not depend on who did what.
 
 All that is shared is a few numbers (`State`).  The word says which job is being done, how many
-tasks it has and which is next, so that one exchange takes a task and shows that it belongs to the
-job whose function was read: as long as a task that was taken is not done, the job does not end.
+parts it has and which is next, so that one exchange takes a part and shows that it belongs to the
+job whose function was read: as long as a part that was taken is not done, the job does not end.
 """
 
 from __future__ import annotations
@@ -23,18 +25,20 @@ from enum import IntEnum
 from typing import Any
 
 import numpy as np
+from numba import typeof
 from numba.core import cgutils
 from numba.np.arrayobj import make_array
 from numpy.typing import NDArray
 
 from anynorm.design.compiled import inner_loop, intrinsic, ir, loop, types
 
-_BITS = 20  # for the number of tasks, and for the one that is next
+_BITS = 20  # for the number of parts, and for the one that is next
 _MOST = (1 << _BITS) - 1
 _JOBS = (1 << 23) - 1  # as many have numbers of their own
-_LEAVE = 1  # no task, and the second is next: helpers go home
-_SPINS = 1000  # looks at the word, some 40 microseconds, before others may have the core
-_PATIENCE = 3000  # such looks of a helper without work, some milliseconds, before it goes home
+_LEAVE = 1  # no part, and the second is next: helpers go home
+_PAUSES = 16  # of the processor between two looks at the word, half a microsecond
+_SPINS = 300  # such looks before others may have the core
+_PATIENCE = 10_000  # looks of a helper without work, some milliseconds, before it goes home
 _APART = 16  # numbers from one to the next: two of them in one line of a cache would disturb
 
 
@@ -54,22 +58,48 @@ def new_team() -> NDArray[np.int64]:
     Examples
     --------
     >>> import numpy as np
-    >>> from anynorm.design.compiled import inner_loop, loop
-    >>> from anynorm.design.team import in_parallel, new_team
-    >>> @inner_loop
-    ... def square(k, values):
-    ...     values[k] *= values[k]
+    >>> from anynorm.design.compiled import loop
+    >>> from anynorm.design.team import new_team, share_out
     >>> @loop
-    ... def squares(team, values):
-    ...     in_parallel(team, square, values.size, (values,))
+    ... def square(first, last, values):
+    ...     for k in range(first, last):
+    ...         values[k] *= values[k]
     >>> values = np.arange(4.0)
-    >>> squares(new_team(), values)
+    >>> share_out(new_team(), square, 4, values)
     >>> values
     array([0., 1., 4., 9.])
     """
     state = np.zeros(3 * _APART, np.int64)
     state[State.YIELD] = _yield_address()
     return state
+
+
+def share_out(state: NDArray[np.int64], function: Any, count: int, *given: Any) -> None:
+    """Have a compiled function called for all parts below `count`, by the threads of a team."""
+    key = function, *map(_kind, given)
+    address = _addresses.get(key)
+    if address is None:
+        address = _addresses[key] = _code_address(function, given)
+    _lead(state, address, count, *given)
+
+
+def _kind(value: Any) -> Any:
+    """What there is one version of compiled code for."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.num, value.ndim, value.flags.num
+    return type(value)
+
+
+def _code_address(function: Any, given: tuple[Any, ...]) -> int:
+    """Where the code of a function is, for things of such kinds; it is compiled if it must be."""
+    kinds = types.intp, types.intp, *map(typeof, given)
+    if kinds not in function.overloads:
+        function.compile(kinds)
+    compiled = function.overloads[kinds]
+    return int(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
+
+
+_addresses: dict[Any, int] = {}
 
 
 def _yield_address() -> int:
@@ -79,6 +109,9 @@ def _yield_address() -> int:
     else:
         function = ctypes.CDLL(None).sched_yield
     return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+
+# ---------------------------------------------------------------- what Numba has no words for
 
 
 def _place(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
@@ -129,12 +162,11 @@ def _exchange_entry(typingctx, array, index, before, after):
     return types.boolean(array, types.intp, types.int64, types.int64), generate
 
 
-def _call_task(typingctx, function, given, k):
-    """Do task k of a function at an address."""
+def _call_part(typingctx, function, given, k):
+    """Do part k by the function at an address, with what lies at another one."""
 
-    def generate(context, builder, signature, given):
-        function = builder.inttoptr(given[0], _task_type().as_pointer())
-        builder.call(function, given[1:])
+    def generate(context, builder, signature, values):
+        builder.call(builder.inttoptr(values[0], _part_type().as_pointer()), values[1:])
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
@@ -143,9 +175,9 @@ def _call_task(typingctx, function, given, k):
 def _call_yield(typingctx, function):
     """Let others have the core."""
 
-    def generate(context, builder, signature, given):
+    def generate(context, builder, signature, values):
         plain = ir.FunctionType(ir.IntType(32), [])
-        builder.call(builder.inttoptr(given[0], plain.as_pointer()), [])
+        builder.call(builder.inttoptr(values[0], plain.as_pointer()), [])
         return context.get_dummy_value()
 
     return types.void(types.int64), generate
@@ -154,51 +186,56 @@ def _call_yield(typingctx, function):
 def _breathe(typingctx):
     """Tell the processor that this is a loop that waits."""
 
-    def generate(context, builder, signature, given):
+    def generate(context, builder, signature, values):
         if platform.machine().lower() in ("x86_64", "amd64"):
             plain = ir.FunctionType(ir.VoidType(), [])
             name = "llvm.x86.sse2.pause"
-            builder.call(cgutils.get_or_insert_function(builder.module, plain, name), [])
+            pause = cgutils.get_or_insert_function(builder.module, plain, name)
+            for _ in range(_PAUSES):
+                builder.call(pause, [])
         return context.get_dummy_value()
 
     return types.void(), generate
 
 
-def _task_type() -> ir.FunctionType:
-    """``void task(given, k)``."""
+def _part_type() -> ir.FunctionType:
+    """``void part(place, k)``."""
     return ir.FunctionType(ir.VoidType(), [ir.IntType(64), ir.IntType(64)])
 
 
-def _task_of(typingctx, task, given):
-    """The address of a function that does task k with what lies at an address."""
-    wanted = (types.intp, *given.types)
-    typingctx.resolve_function_type(task, wanted, {})
+def _part_function(typingctx, given):
+    """The address of a function that does part k with ``(code, *given)`` that lie at a place.
 
-    def generate(context, builder, signature, given_values):
-        compiled = task.dispatcher.get_compile_result(types.void(*wanted))
-        context.active_code_library.add_linking_library(compiled.library)
-        name = builder.module.get_unique_name(f"{builder.function.name}.task")
-        outlined = ir.Function(builder.module, _task_type(), name)
-        outlined.linkage = "internal"
-        own = ir.IRBuilder(outlined.append_basic_block("entry"))
-        kind = context.get_value_type(given)
-        values = own.load(own.inttoptr(outlined.args[0], kind.as_pointer()))
-        parts = [own.extract_value(values, i) for i in range(len(given.types))]
-        context.call_internal_no_propagate(
-            own, compiled.fndesc, compiled.signature, [outlined.args[1], *parts]
-        )
+    It calls the code, at its address, as Numba's functions call each other.
+    """
+    kinds = types.intp, types.intp, *given.types[1:]
+
+    def generate(context, builder, signature, _):
+        convention = context.call_conv
+        name = builder.module.get_unique_name(f"{builder.function.name}.part")
+        function = ir.Function(builder.module, _part_type(), name)
+        function.linkage = "internal"
+        own = ir.IRBuilder(function.append_basic_block("entry"))
+        place, k = function.args
+        whole = own.load(own.inttoptr(place, context.get_value_type(given).as_pointer()))
+        code, *values = (own.extract_value(whole, i) for i in range(len(given.types)))
+        code_type = convention.get_function_type(types.none, kinds)
+        result, error = (own.alloca(kind.pointee) for kind in code_type.args[:2])
+        following = own.add(k, ir.Constant(k.type, 1))
+        packer = convention._get_arg_packer(kinds)
+        arguments = packer.as_arguments(own, [k, following, *values])
+        own.call(own.inttoptr(code, code_type.as_pointer()), [result, error, *arguments])
         own.ret_void()
-        return builder.ptrtoint(outlined, ir.IntType(64))
+        return builder.ptrtoint(function, ir.IntType(64))
 
-    return types.int64(task, given), generate
+    return types.int64(given), generate
 
 
 def _place_of(typingctx, given):
     """The address of a copy that lasts as long as the function that asks for it."""
 
     def generate(context, builder, signature, values):
-        place = cgutils.alloca_once_value(builder, values[0])
-        return builder.ptrtoint(place, ir.IntType(64))
+        return builder.ptrtoint(cgutils.alloca_once_value(builder, values[0]), ir.IntType(64))
 
     return types.int64(given), generate
 
@@ -207,81 +244,84 @@ _read: Any = intrinsic(_read_entry)
 _write: Any = intrinsic(_write_entry)
 _add_one: Any = intrinsic(_count_up)
 _exchange: Any = intrinsic(_exchange_entry)
-_do: Any = intrinsic(_call_task)
+_do: Any = intrinsic(_call_part)
 _let_others: Any = intrinsic(_call_yield)
 _wait: Any = intrinsic(_breathe)
-task_address: Any = intrinsic(_task_of)
-place_address: Any = intrinsic(_place_of)
+_part_address: Any = intrinsic(_part_function)
+_address_of: Any = intrinsic(_place_of)
+
+# ---------------------------------------------------------------- the work of a team
 
 _WORD, _FUNCTION, _GIVEN = int(State.WORD), int(State.FUNCTION), int(State.GIVEN)
 _YIELD, _DONE = int(State.YIELD), int(State.DONE)
 
 
 @inner_loop
-def _take(team):
-    """Do the next task: 1 if one was done, 0 if there is none, -1 if there will be none."""
-    word = _read(team, _WORD)
+def _take(state):
+    """Do the next part: 1 if one was there, 0 if there is none, -1 if there will be none."""
+    word = _read(state, _WORD)
     k, count = word & _MOST, (word >> _BITS) & _MOST
     if k >= count:
         return -1 if k > count else 0
-    function, given = _read(team, _FUNCTION), _read(team, _GIVEN)
-    if _exchange(team, _WORD, word, word + 1):
+    function, given = _read(state, _FUNCTION), _read(state, _GIVEN)
+    if _exchange(state, _WORD, word, word + 1):
         _do(function, given, k)
-        _add_one(team, _DONE)
+        _add_one(state, _DONE)
     return 1
 
 
+@inner_loop
+def _announce(state, rest):
+    """A new job, by what its word has besides the job's number."""
+    job = ((_read(state, _WORD) >> (2 * _BITS)) + 1) & _JOBS
+    _write(state, _WORD, (job << (2 * _BITS)) | rest)
+
+
+@inner_loop
+def _have_done(state, function, given, count):
+    """Have all parts done; the job is over when this returns."""
+    _write(state, _FUNCTION, function)
+    _write(state, _GIVEN, given)
+    _write(state, _DONE, 0)
+    _announce(state, count << _BITS)
+    while _take(state) > 0:
+        pass
+    looks = 0
+    while _read(state, _DONE) < count:
+        looks += 1
+        _wait()
+        if looks > _SPINS:
+            _let_others(_read(state, _YIELD))
+
+
 @loop
-def help_team(team):
-    """Take tasks until there have been none for a while."""
+def _lead(state, code, count, *given):
+    """Have compiled code called for all parts, as many at a time as the word can tell."""
+    whole = (code, *given)
+    function, place = _part_address(whole), _address_of(whole)
+    if count <= _MOST:
+        _have_done(state, function, place, count)
+    else:
+        for k in range(count):
+            _do(function, place, k)
+
+
+@loop
+def help_team(state):
+    """Take parts until there have been none for a while."""
     idle = 0
     while idle < _PATIENCE:
-        found = _take(team)
+        found = _take(state)
         if found < 0:
             return
         idle = 0 if found else idle + 1
-        if idle > _SPINS:
-            _let_others(_read(team, _YIELD))
-        else:
+        if idle:
             _wait()
-
-
-@inner_loop
-def _announce(team, rest):
-    """A new job, by what its word has besides the job's number."""
-    job = ((_read(team, _WORD) >> (2 * _BITS)) + 1) & _JOBS
-    _write(team, _WORD, (job << (2 * _BITS)) | rest)
+        if idle > _SPINS:
+            _let_others(_read(state, _YIELD))
 
 
 @loop
-def dismiss(team):
+def dismiss(state):
     """Send the helpers home."""
-    _announce(team, _LEAVE)
-
-
-@inner_loop
-def lead(team, function, given, count):
-    """Have the tasks of a function done; the job is over when this returns."""
-    if team.size == 0 or count == 1 or count > _MOST:
-        for k in range(count):
-            _do(function, given, k)
-        return
-    _write(team, _FUNCTION, function)
-    _write(team, _GIVEN, given)
-    _write(team, _DONE, 0)
-    _announce(team, count << _BITS)
-    while _take(team) > 0:
-        pass
-    looks = 0
-    while _read(team, _DONE) < count:
-        looks += 1
-        if looks > _SPINS:
-            _let_others(_read(team, _YIELD))
-        else:
-            _wait()
-
-
-@inner_loop
-def in_parallel(team, task, count, given):
-    """Call ``task(k, *given)`` for all k below `count`, on the threads of a team."""
-    lead(team, task_address(task, given), place_address(given), count)
+    _announce(state, _LEAVE)

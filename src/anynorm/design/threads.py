@@ -5,7 +5,7 @@ and adds up in another order with each number of them.  So whatever a user calls
 `entry_point`: BLAS has one thread while it runs, and our own code is what runs at the same time,
 
     run(task, count)        task(0), ..., task(count - 1), on as many threads as are allowed
-    team()                  threads that help inside compiled loops (`team.py`), for short tasks
+    share(function, count, ...)     the same for a compiled loop over short parts (`team.py`)
 
 in blocks whose size depends on the data alone and whose results are put together in their order.
 So results are the same bits for any number of threads, and no fit is slower for having more cores.
@@ -30,7 +30,6 @@ from numbers import Integral
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anynorm.design.watch import look, watched
 
@@ -137,26 +136,33 @@ def _shifted(task: Callable[[int], Result], start: int, k: int) -> Result:
     return task(start + k)
 
 
-def team() -> NDArray[np.int64]:
-    """Return the state of a team, whose helpers are on their way; an empty one where one works.
+def share(function: Callable[..., None], count: int, *given: Any) -> None:
+    """Call a compiled ``function(first, last, *given)`` for 0..count, by as many as are allowed.
 
-    It is for loops that this thread calls now: helpers who have nothing to do go home.
+    The function loops over parts of the work that are microseconds long, write to places of their
+    own and raise no error.
 
     Examples
     --------
-    >>> from anynorm.design.threads import Threads, team
-    >>> team().size
-    0
-    >>> with Threads(2):
-    ...     team().size > 0
-    True
+    >>> import numpy as np
+    >>> from anynorm.design.compiled import loop
+    >>> from anynorm.design.threads import share
+    >>> @loop
+    ... def square(first, last, values):
+    ...     for k in range(first, last):
+    ...         values[k] *= values[k]
+    >>> values = np.arange(4.0)
+    >>> share(square, 4, values)
+    >>> values
+    array([0., 1., 4., 9.])
     """
-    count = allowed() - 1
-    if count == 0:
-        return _NOBODY
+    n_threads = min(count, allowed())
+    if n_threads <= 1:
+        function(0, count, *given)
+        return
     if getattr(_thread, "team", None) is None:
         _thread.team = _Team()
-    return _thread.team.with_helpers(count)
+    _thread.team.share_out(n_threads - 1, function, count, *given)
 
 
 def _dismiss_team() -> None:
@@ -166,31 +172,31 @@ def _dismiss_team() -> None:
 
 
 class _Team:
-    """A team, and how many help it."""
+    """Threads that help the one that it belongs to, and how many are there."""
 
     def __init__(self) -> None:
-        from anynorm.design.team import dismiss, help_team, new_team  # Numba: where it is needed
+        from anynorm.design import team  # imports Numba: where it is needed
 
-        self._state, self._help, self._dismiss = new_team(), help_team, dismiss
+        self._code, self._state = team, team.new_team()
         self._present, self._lock = 0, threading.Lock()
 
-    def with_helpers(self, count: int) -> NDArray[np.int64]:
-        """The state, after a call for as many helpers as are missing."""
-        if self._present < count:
+    def share_out(self, n_helpers: int, function: Any, count: int, *given: Any) -> None:
+        """Call for as many helpers as are missing, and begin without waiting for them."""
+        if self._present < n_helpers:
             with self._lock:
-                missing, self._present = count - self._present, count
+                missing, self._present = n_helpers - self._present, n_helpers
             for _ in range(missing):
                 _helpers.call(self._serve)
-        return self._state
+        self._code.share_out(self._state, function, count, *given)
 
     def dismiss(self) -> None:
         """Send the helpers home, if there are any."""
         if self._present:
-            self._dismiss(self._state)
+            self._code.dismiss(self._state)
 
     def _serve(self) -> None:
         try:
-            self._help(self._state)
+            self._code.help_team(self._state)
         finally:
             with self._lock:
                 self._present -= 1
@@ -395,7 +401,6 @@ def _begin_anew() -> None:
 
 
 _thread = threading.local()
-_NOBODY = np.empty(0, np.int64)
 _helpers = _Helpers()
 _lock = threading.RLock()  # of one thread again where the end of an object comes in between
 _holds: set[int] = set()

@@ -1,6 +1,6 @@
 """Sums of exponential kernels in one go: products, exponentials and what they add to the sums.
 
-Blocks of values stay in a core's cache, and a team shares the blocks out.  The order in which
+Blocks of values stay in a core's cache, and threads share the blocks.  The order in which
 values are added depends on the number of fixed rows alone.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from anynorm.design.compiled import inner_loop, loop
-from anynorm.design.team import in_parallel
 from anynorm.kernels.exponential_loops import exp_of_products
+from anynorm.kernels.kernel import EQUAL_ROWS
 from anynorm.kernels.product_loops import PANEL, products
 
 ROWS = 48  # of a block, a multiple of `TILE`
@@ -25,85 +25,67 @@ def _values(left, lengths, panels, first, columns, gamma, out):
     exp_of_products(out, lengths, columns, gamma)
 
 
-@inner_loop
-def _sums_of_some(k, left, lengths, panels, columns, gamma, weights, sums):
-    start, stop = k * ROWS, min((k + 1) * ROWS, len(left))
-    store = np.empty(ROWS * _PANELS * PANEL, left.dtype)
-    for first in range(0, len(panels), _PANELS):
-        begin, width = first * PANEL, min(_PANELS, len(panels) - first) * PANEL
-        block = store[: (stop - start) * width].reshape((stop - start, width))
-        own = columns[begin : begin + width]
-        _values(left[start:stop], lengths[start:stop], panels, first, own, gamma, block)
+@loop
+def exponential_sums(first, last, n_rows, X, origin, panels, columns, gamma, weights, sums):
+    """Sums of ``exp(-gamma ||x - origin - z_j||^2) w_cj`` for rows x of X, `n_rows` in each part.
+
+    These are a multiple of `TILE`.  `columns` are the squared lengths of all that is in the panels,
+    whose weights, a row for each of the sums, are zero where a panel is filled up.  Rows whose
+    squared length is not finite have sums that are NaN.
+    """
+    for part in range(first, last):
+        start, stop = part * n_rows, min((part + 1) * n_rows, len(X))
+        left, lengths = np.zeros((n_rows, X.shape[1]), X.dtype), np.zeros(n_rows, X.dtype)
         for i in range(stop - start):
-            for c in range(weights.shape[0]):
-                part = block.dtype.type(0)
-                for j in range(width):
-                    part += block[i, j] * weights[c, begin + j]
-                sums[start + i, c] += part
-
-
-@loop
-def exponential_sums(team, left, lengths, panels, columns, gamma, weights, sums):
-    """Sums of ``exp(-gamma ||x - z_j||^2) w_cj`` for rows x, a multiple of `TILE`, added to `sums`.
-
-    `lengths` and `columns` are squared lengths of the rows and of all that is in the panels, whose
-    weights, a row for each of the sums, are zero where a panel is filled up.
-    """
-    count = (len(left) + ROWS - 1) // ROWS
-    given = (left, lengths, panels, columns, gamma, weights, sums)
-    in_parallel(team, _sums_of_some, count, given)
-
-
-@inner_loop
-def _sums_of_pair(k, first_pair, side, left, lengths, panels, gamma, weights, parts):
-    """What the rows of one block add to the sums of another, and these to those of the first."""
-    first, second = 0, first_pair + k  # pairs are (0, 0), (1, 0), (1, 1), (2, 0), ...
-    while second > first:
-        first += 1
-        second -= first
-    stop, end = min((first + 1) * side, len(left)), min((second + 1) * side, len(left))
-    store = np.empty(ROWS * _PANELS * PANEL, left.dtype)
-    mine, others = parts[second], parts[first]
-    for i in range(first * side, stop):
-        mine[i] = 0.0
-    for j in range(second * side, end):
-        others[j] = 0.0
-    for start in range(first * side, stop, ROWS):
-        n_rows = min(ROWS, stop - start)
-        for begin in range(second * side, end, _PANELS * PANEL):
-            width = min(_PANELS * PANEL, end - begin)
+            length = 0.0
+            for j in range(X.shape[1]):
+                left[i, j] = X[start + i, j] - origin[j]
+                length += np.float64(left[i, j]) * np.float64(left[i, j])
+            lengths[i] = length * EQUAL_ROWS
+        store = np.empty(n_rows * _PANELS * PANEL, X.dtype)
+        for panel in range(0, len(panels), _PANELS):
+            begin, width = panel * PANEL, min(_PANELS, len(panels) - panel) * PANEL
             block = store[: n_rows * width].reshape((n_rows, width))
-            rows, columns = slice(start, start + n_rows), slice(begin, begin + width)
-            own = lengths[columns]
-            _values(left[rows], lengths[rows], panels, begin // PANEL, own, gamma, block)
-            for i in range(n_rows):
-                part, weight = block.dtype.type(0), weights[start + i]
-                for j in range(width):
-                    part += block[i, j] * weights[begin + j]
-                mine[start + i] += part
-                if first != second:
+            _values(left, lengths, panels, panel, columns[begin : begin + width], gamma, block)
+            for i in range(stop - start):
+                for c in range(weights.shape[0]):
+                    total = block.dtype.type(0) * lengths[i]  # NaN where it is not finite
                     for j in range(width):
-                        others[begin + j] += block[i, j] * weight
+                        total += block[i, j] * weights[c, begin + j]
+                    sums[start + i, c] += total
 
 
 @loop
-def sums_of_pairs(team, first, last, side, left, lengths, panels, gamma, weights, parts):
-    """The same for the fixed rows themselves, from one pair of blocks of them to another.
+def sums_of_pairs(first, last, begin, side, left, lengths, panels, gamma, weights, parts):
+    """What blocks of fixed rows add to the sums of others, and these to theirs.
 
-    Blocks have `side` rows, a multiple of `SIDE`; ``parts[b]`` is what block b adds to all sums.
+    Each pair of blocks, from the pair `begin` on, is a part of the work: (0, 0), (1, 0), (1, 1),
+    (2, 0), ...  Blocks have `side` rows, a multiple of `SIDE`; ``parts[b]`` is what block b adds to
+    all sums, and weights are zero where panels are filled up.
     """
-    given = (first, side, left, lengths, panels, gamma, weights, parts)
-    in_parallel(team, _sums_of_pair, last - first, given)
-
-
-@inner_loop
-def _add_parts(k, side, parts, sums):
-    for b in range(len(parts)):
-        for i in range(k * side, min((k + 1) * side, sums.size)):
-            sums[i] += parts[b, i]
-
-
-@loop
-def add_parts(team, side, parts, sums):
-    """Add the parts of all blocks to the sums, in their order."""
-    in_parallel(team, _add_parts, len(parts), (side, parts, sums))
+    for pair in range(begin + first, begin + last):
+        one, other = 0, pair
+        while other > one:
+            one += 1
+            other -= one
+        stop, end = min((one + 1) * side, len(left)), min((other + 1) * side, len(left))
+        store = np.empty(ROWS * _PANELS * PANEL, left.dtype)
+        mine, theirs = parts[other], parts[one]
+        mine[one * side : stop] = 0.0
+        theirs[other * side : end] = 0.0
+        for start in range(one * side, stop, ROWS):
+            n_rows = min(ROWS, stop - start)
+            for column in range(other * side, end, _PANELS * PANEL):
+                width = min(_PANELS * PANEL, end - column)
+                block = store[: n_rows * width].reshape((n_rows, width))
+                rows, columns = slice(start, start + n_rows), slice(column, column + width)
+                own = lengths[columns]
+                _values(left[rows], lengths[rows], panels, column // PANEL, own, gamma, block)
+                for i in range(n_rows):
+                    total, weight = block.dtype.type(0), weights[start + i]
+                    for j in range(width):
+                        total += block[i, j] * weights[column + j]
+                    mine[start + i] += total
+                    if one != other:
+                        for j in range(width):
+                            theirs[column + j] += block[i, j] * weight

@@ -170,7 +170,7 @@ class Gram:
             w = design_of(_take(self._columns, used)).rmatvec(beta[used])
             return finite(design_of(points).matvec(w))
         out, others = np.zeros(points.shape[0]), slice(None)
-        n_values = WORTH_COMPILED if compiled else len(out) * len(used)
+        n_values = max(len(out) * len(used), WORTH_COMPILED if compiled else 0)
         small = self.X is not None and len(used) * self.X.shape[1] <= _HALVED_ENTRIES
         if small and len(used) >= _WORTH_HALVING:
             own, sums = np.arange(self.n)[rows], self.sums(used)

@@ -26,6 +26,8 @@ from anynorm.norms.parameterised import Parameterised
 Array = NDArray[np.float64]
 Block = NDArray[Any]
 
+EQUAL_ROWS = 1.0 - 8 * np.finfo(np.float64).eps  # of a squared length, which takes rounding off it
+
 
 class Kernel(Parameterised):
     """A Mercer kernel; subclass it, or one of its two subclasses, to bring your own.
@@ -243,7 +245,7 @@ def products(A: Any, B: Any) -> Array:
 
 def squared_lengths(X: Any) -> Array:
     """Return ||x||^2 of the rows, less a rounding error, so that equal rows are at distance 0."""
-    return design_of(X).row_norms_squared() * (1.0 - 8 * np.finfo(np.float64).eps)
+    return design_of(X).row_norms_squared() * EQUAL_ROWS
 
 
 def product_rounding(X: Any) -> float:

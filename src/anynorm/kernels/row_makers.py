@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from anynorm.design.blocks import ranges
 from anynorm.design.limits import FLOAT32_ROUNDING, PRODUCTS_PER_CALL
-from anynorm.design.threads import run, team
+from anynorm.design.threads import run, share
 from anynorm.kernels import ProductKernel
-from anynorm.kernels.exponential_rows import exponential_rows
+from anynorm.kernels.exponential_rows import PANELS, exponential_rows
 from anynorm.kernels.gram import Gram
 from anynorm.kernels.kernel import finite, squared_lengths
 from anynorm.kernels.product_loops import PANEL, TILE, panels_of, products
@@ -129,8 +129,11 @@ class _DenseExponents(_DenseProducts):
 
     def make(self, index: Index, store: Any, slots: Index) -> None:
         left, panels = self._left(index), self._panels
-        for part in ranges(len(panels), max(1, PRODUCTS_PER_CALL // (PANEL * left.size))):
-            exponential_rows(team(), left, panels, part.start, part.stop, slots, self._n, store)
+        most = max(1, PRODUCTS_PER_CALL // (PANEL * PANELS * left.size)) * PANELS
+        for some in ranges(len(panels), most):
+            parts = -(-(some.stop - some.start) // PANELS)
+            given = (left, panels, some.start, slots, self._n, store)
+            share(exponential_rows, parts, *given)
 
 
 class _SparseProducts:

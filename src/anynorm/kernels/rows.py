@@ -15,17 +15,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.design.blocks import ranges
-from anynorm.design.limits import ENTRIES_PER_TASK, STEPS_PER_CALL
-from anynorm.design.threads import run, team
+from anynorm.design.limits import STEPS_PER_CALL
+from anynorm.design.threads import share
 from anynorm.kernels.gram import Gram
-from anynorm.kernels.row_loops import STRIP, add_rows, compact, small_square, take_columns
+from anynorm.kernels.row_loops import ROWS, STRIP, add_rows, compact, small_square, take_columns
 from anynorm.kernels.row_makers import RowMaker
 
 Index = NDArray[np.intp]
@@ -172,14 +171,16 @@ class KernelRows:
         ``known[place[i], place[j]]`` are entries known from before; a place of -1 has none.
         """
         square = np.empty((len(index), len(index)))
-        small_square(team(), self._store, slots, index, known, place, square)
+        parts = -(-len(index) // ROWS)
+        share(small_square, parts, self._store, slots, index, known, place, square)
         return square
 
     def add(self, scores: Array, slots: Index, weights: Array) -> None:
         """Add the combination of loaded rows to the scores."""
         most = max(1, STEPS_PER_CALL // max(1, len(slots)) // STRIP) * STRIP
         for part in ranges(self.n, most):
-            add_rows(team(), self._store, slots, weights, scores, part.start, part.stop)
+            strips = -(-(part.stop - part.start) // STRIP)
+            share(add_rows, strips, self._store, slots, weights, scores, part.start)
 
     def add_any(self, scores: Array, index: Index, weights: Array) -> None:
         """Add the combination of any rows, loaded part after part, to the scores."""
@@ -205,9 +206,7 @@ class KernelRows:
             return self.gram.block(index, columns)
         out = np.empty((len(index), len(columns)), kind)
         for part, slots in self._loaded_parts(index):
-            pieces = list(ranges(len(slots), max(1, ENTRIES_PER_TASK // max(1, len(columns)))))
-            some = partial(_take, self._store, slots, columns, out[part], pieces)
-            run(some, len(pieces))
+            share(take_columns, len(slots), self._store, slots, columns, out[part])
         return out
 
     def room_for(self, n_bytes: int) -> bool:
@@ -219,15 +218,3 @@ class KernelRows:
     def exact_scores(self, beta: Array, rows: Index | slice = slice(None)) -> Array:
         """Return ``(K @ beta)[rows]`` in float64, from the kernel itself."""
         return self.gram.matvec(beta, rows, compiled=True)
-
-
-def _take(
-    store: NDArray[Any],
-    slots: Index,
-    columns: Index,
-    out: NDArray[Any],
-    pieces: list[slice],
-    k: int,
-) -> None:
-    """Columns of one of several pieces of rows."""
-    take_columns(store, slots[pieces[k]], columns, out[pieces[k]])

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from anynorm.design import limits
 from anynorm.design.blocks import ranges
-from anynorm.design.threads import each, run, team
+from anynorm.design.threads import allowed, each, run, share
 from anynorm.design.watch import look
 from anynorm.kernels.kernel import Array, Kernel, ProductKernel, squared_lengths, within
 
@@ -24,6 +24,7 @@ Block = NDArray[Any]
 
 _CACHED_COLUMNS = 256  # fixed rows that such a block is made with
 _ROWS_PER_TASK = 1024  # of a thread, and so the same blocks for any number of threads
+_FEATURES, _MOST_ROWS = 64, 4  # so many ask for more rows of a task, up to so many times as many
 _MOST_BLOCKS = 64  # of rows, pairs of which are evaluated together; each has a part of all sums
 WORTH_COMPILED = 1 << 24  # kernel values from which Numba's own start is paid back
 
@@ -167,44 +168,46 @@ class ExponentialSums(DenseSums):
         own = np.zeros((weights[:1].size, columns.size), self.dtype)
         own[:, : self.width] = weights.reshape(self.width, -1).T
         out = np.zeros((X.shape[0], len(own)))
-        at_once = min(
-            limits.VALUES_AT_ONCE // max(1, X.shape[1]),
-            limits.PRODUCTS_PER_CALL // (columns.size * (X.shape[1] + 1)),
-        )
-        X = X.tocsr() if sp.issparse(X) else X
-        for rows in ranges(X.shape[0], max(1, at_once // ROWS) * ROWS):
+        p = X.shape[1]
+        at_once = allowed() * limits.PRODUCTS_PER_CALL // (columns.size * p)
+        n_rows = ROWS * min(max(p // _FEATURES, 1), _MOST_ROWS)  # the panels are read so often less
+        X, origin = X.tocsr() if sp.issparse(X) else X, np.zeros(p)
+        as_it_is = not sp.issparse(X) and X.dtype == self.dtype and X.flags.c_contiguous
+        if not as_it_is:
+            at_once = min(at_once, limits.VALUES_AT_ONCE // p)
+        elif self.origin is not None:
+            origin = self.origin
+        for rows in ranges(X.shape[0], max(1, at_once // n_rows) * n_rows):
             look()
-            left, lengths = _filled(self._prepared(X[rows]), ROWS)
-            sums = np.zeros((len(left), len(own)))
-            if not np.isfinite(lengths).all():
-                return super().__call__(X, weights, n_values=n_values)
-            exponential_sums(team(), left, lengths, panels, columns, self._gamma, own, sums)
-            out[rows] = sums[: rows.stop - rows.start]
+            block = X[rows] if as_it_is else self._prepared(X[rows])
+            given = (n_rows, block, origin, panels, columns, self._gamma, own, out[rows])
+            share(exponential_sums, -(-len(block) // n_rows), *given)
+        if np.isnan(out).any():  # beyond the range of the dtype
+            return super().__call__(X, weights, n_values=n_values)
         return out.reshape(X.shape[0], *weights.shape[1:])
 
     def among_columns(self, weights: Array, *, n_values: int = 0) -> Array:
         """Return the sums for the fixed rows themselves: each pair is evaluated once."""
         if not self._worth(max(n_values, self.width**2)):
             return super().among_columns(weights, n_values=n_values)
-        from anynorm.kernels.exponential_sums import SIDE, add_parts, sums_of_pairs
+        from anynorm.kernels.exponential_sums import SIDE, sums_of_pairs
 
         panels, lengths = self._panels()
-        own, sums = np.zeros(lengths.size, self.dtype), np.zeros(lengths.size)
+        own = np.zeros(lengths.size, self.dtype)
         own[: self.width] = weights
         left, _ = _filled(self.columns, SIDE)
         side = -(-len(left) // (SIDE * _MOST_BLOCKS)) * SIDE
         count = -(-len(left) // side)
         parts = np.empty((count, len(left)))
-        at_once = max(1, limits.PRODUCTS_PER_CALL // (side**2 * (left.shape[1] + 1)))
+        at_once = max(1, allowed() * limits.PRODUCTS_PER_CALL // (side**2 * (left.shape[1] + 1)))
         for pairs in ranges(count * (count + 1) // 2, at_once):
             look()
-            given = (side, left, lengths, panels, self._gamma, own, parts)
-            sums_of_pairs(team(), pairs.start, pairs.stop, *given)
-        add_parts(team(), side, parts, sums)
-        return sums[: self.width]
+            given = (pairs.start, side, left, lengths, panels, self._gamma, own, parts)
+            share(sums_of_pairs, pairs.stop - pairs.start, *given)
+        return np.asarray(parts.sum(axis=0)[: self.width])
 
     def _worth(self, n_values: int) -> bool:
-        many = self.width > 0 and n_values >= WORTH_COMPILED
+        many = self.width > 0 and n_values > WORTH_COMPILED
         return many and bool(np.isfinite(self._lengths).all())
 
     @property

@@ -38,6 +38,7 @@ _FEW = 64  # changes of the free set that a factor always outlives
 _OUTLIVED = 8  # and otherwise this part of it
 _MOST_SETTLED = 3  # the part of the base that may come to its bounds in a step
 _PANEL = 512  # columns that are factored in one piece, where they are many
+_COLUMNS = 64  # that a factor is applied to in one piece
 _FLOAT64_UP_TO = 2000  # variables for which a float64 factor is tried as well
 _RIDGE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-13}  # of the largest entry
 
@@ -142,10 +143,7 @@ class FreeSteps:
         self.products = (self.W.T @ self.W).astype(np.float64)
 
     def _solve_lower(self, right: Array) -> Any:
-        right = np.asfortranarray(right, dtype=self.factor.dtype)
-        return solve_triangular(
-            self.factor, right, lower=True, overwrite_b=True, check_finite=False
-        )
+        return _solve_lower(self.factor, np.asfortranarray(right, dtype=self.factor.dtype))
 
     def _learn(self, face: Face, wanted: Index) -> None:
         """Columns of W for variables that have none."""
@@ -229,10 +227,23 @@ def _cholesky(Q: NDArray[Any]) -> NDArray[Any]:
         own, below = Q[start:stop, start:stop], Q[stop:, start:stop]
         own[:] = cholesky(own, lower=True, check_finite=False)
         if len(below):
-            below[:] = solve_triangular(own, below.T, lower=True, check_finite=False).T
+            below[:] = _solve_lower(own, np.asfortranarray(below.T)).T
         rest = list(ranges(len(below), width))
         run(partial(_subtract_square, below, Q[stop:, stop:], rest), len(rest))
     return Q
+
+
+def _solve_lower(factor: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
+    """What a lower factor makes of the columns of `right`, in their place."""
+    parts = list(ranges(right.shape[1], _COLUMNS))
+
+    def solve(k: int) -> None:
+        right[:, parts[k]] = solve_triangular(
+            factor, right[:, parts[k]], lower=True, overwrite_b=True, check_finite=False
+        )
+
+    run(solve, len(parts))
+    return right
 
 
 def _subtract_square(below: NDArray[Any], out: NDArray[Any], parts: list[slice], k: int) -> None:

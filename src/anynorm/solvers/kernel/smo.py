@@ -22,13 +22,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anynorm.design.threads import team
+from anynorm.design.threads import share
 from anynorm.kernels.rows import KernelRows
 from anynorm.problem.certificate import Values, relative_gap
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.frame.patience import Patience
 from anynorm.solvers.kernel.free_steps import Face, FreeSteps
-from anynorm.solvers.kernel.smo_loops import largest, pulls, rises_and_falls, solve_block
+from anynorm.solvers.kernel.smo_loops import VARIABLES, largest, pulls, rises_and_falls, solve_block
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -169,7 +169,8 @@ class _BlockSearch:
         self.next_newton, self.newton_wait, self.work = 0, _NEWTON_AGAIN, 0.0
         self.steps = FreeSteps(rows, self.diagonal, len(box.sign))
         m = len(box.sign)
-        self.pull, self.rise, self.fall = np.empty(m), np.empty(m), np.empty(m)
+        self.pull, self.keys = np.empty(m), np.empty((2, m))
+        self.ends = np.empty((-(-m // VARIABLES), 4))
         self.chosen = np.zeros(m, dtype=bool)
         self.violation = self.left = np.inf
         self.block: Index = np.empty(0, np.intp)
@@ -315,7 +316,7 @@ class _BlockSearch:
         low, high = self._look_round()
         wide = abs(self.violation)
         low, high = min(low, high) - wide, max(low, high) + wide
-        rises, falls = np.isfinite(self.rise), np.isfinite(self.fall)
+        rises, falls = np.isfinite(self.keys)
         settled = (~falls & (self.pull < low)) | (~rises & (self.pull > high))
         return np.flatnonzero(~settled)
 
@@ -375,7 +376,10 @@ class _BlockSearch:
         finally:
             self.rows.release(slots)
         self.value[block] = value
-        self._set_beta()
+        if len(self.value) == self.rows.n:
+            self.beta[block] = sign * value
+        else:
+            self._set_beta()
         self.budget.book(max(int(steps), 1))
         self.exact = self.exact and not moved.any()
         # Those that are free are likely to move again.
@@ -386,20 +390,32 @@ class _BlockSearch:
     def _look_round(self) -> tuple[float, float]:
         """Pulls and the largest violation; the ends of the interval of the bias."""
         box = self.box
-        pulls(team(), self.scores, self.beta, box.sign, box.row, box.gain, self.diagonal, self.pull)
         self.left = _budget_left(box, self.value)
-        self.violation, low, high = rises_and_falls(
-            team(),
-            self.pull,
-            self.value,
+        share(
+            rises_and_falls,
+            len(self.ends),
+            self.scores,
+            self.beta,
             box.sign,
+            box.row,
+            box.gain,
+            self.diagonal,
+            self.value,
             box.lower,
             box.upper,
-            self.left <= 0,
-            self.rise,
-            self.fall,
+            self.pull,
+            self.keys,
+            self.ends,
         )
-        return low, high
+        up, up_negative, down, down_negative = self.ends.max(axis=0, initial=-np.inf).tolist()
+        if self.left <= 0:
+            # No pair may raise both of its variables, and each sign has an interval of its own:
+            # the budget's multiplier moves one up as far as the other down.
+            self.violation = max(up_negative + max(down, down_negative), up + down)
+            return 0.5 * (up + up_negative), -0.5 * (down + down_negative)
+        high, low = max(up, up_negative), -max(down, down_negative)
+        self.violation = high - low
+        return high, low
 
     def intercept(self) -> float:
         """The middle of the interval of the bias, or its finite end."""
@@ -417,16 +433,24 @@ class _BlockSearch:
         size = min(_BLOCK, self.rows.block_rows)
         # Where the budget is used up, pairs of one sign are needed: both signs get their share.
         signs = (1.0, -1.0) if np.isfinite(box.budget) else (0.0,)
-        share = max(1, size // (4 * len(signs)))
-        new = [
-            largest(team(), keys, share, box.sign, among)
-            for keys in (self.rise, self.fall)
-            for among in signs
-        ]
-        self.chosen[:] = False
-        self.chosen[np.concatenate(new)] = True
+        n_each = max(1, size // (4 * len(signs)))
+        new = np.unique(np.concatenate([self._largest(n_each, among) for among in signs]))
+        self.chosen[new] = True
         kept = self.block[~self.chosen[self.block]]
-        return np.concatenate([np.flatnonzero(self.chosen), kept])[:size]
+        self.chosen[new] = False
+        return np.concatenate([new, kept])[:size]
+
+    def _largest(self, count: int, among: float) -> Index:
+        """The variables that rise and those that fall best, `count` of each, of one sign or any."""
+        heaps = np.empty((2 * len(self.ends), count), np.int64)
+        share(largest, len(heaps), self.keys, self.box.sign, among, heaps)
+        chosen = []
+        for keys, own in zip(self.keys, (heaps[::2], heaps[1::2]), strict=True):
+            found = own[own >= 0]
+            if len(found) > count:
+                found = found[np.argpartition(-keys[found], count - 1)[:count]]
+            chosen.append(found)
+        return np.concatenate(chosen)
 
     def _square(self, slots: Index, block: Index) -> Array:
         """K + D for the block, whose variables may share rows."""
@@ -444,7 +468,7 @@ class _BlockSearch:
         box = self.box
         if len(box.sign) != self.rows.n or not self.leaps.learn(self.beta, self.scores):
             return
-        pulls(team(), self.scores, self.beta, box.sign, box.row, box.gain, self.diagonal, self.pull)
+        pulls(self.scores, self.beta, box.sign, box.row, box.gain, self.diagonal, self.pull)
         way, image = self.leaps.best(self.pull, self.diagonal)
         change = box.sign * way
         room = np.where(change > 0, box.upper, box.lower) - self.value

@@ -13,73 +13,48 @@ from __future__ import annotations
 import numpy as np
 
 from anynorm.design.compiled import inlined, inner_loop, loop
-from anynorm.design.team import in_parallel
 
-_VARIABLES = 2048  # of a task: a few microseconds
+VARIABLES = 1024  # of a part: a few microseconds
 _FLAT = 1e-12  # of the diagonal: curvatures below count as this
 
 
-@inner_loop
-def _some_pulls(k, scores, beta, sign, row, gain, diagonal, out):
-    for v in range(k * _VARIABLES, min((k + 1) * _VARIABLES, out.size)):
-        i = row[v]
-        out[v] = sign[v] * gain[v] - scores[i]
-        if diagonal.size:
-            out[v] -= diagonal[i] * beta[i]
-
-
 @loop
-def pulls(team, scores, beta, sign, row, gain, diagonal, out):
+def pulls(scores, beta, sign, row, gain, diagonal, out):
     """F of every variable; an empty `diagonal` is zero."""
-    given = (scores, beta, sign, row, gain, diagonal, out)
-    in_parallel(team, _some_pulls, _tasks(out.size), given)
-
-
-@inlined
-def _tasks(size):
-    """How many tasks so many variables are."""
-    return (size + _VARIABLES - 1) // _VARIABLES
-
-
-@inner_loop
-def _some_rises_and_falls(k, pull, value, sign, lower, upper, rise, fall, ends):
-    up = down = up_negative = down_negative = -np.inf
-    for i in range(k * _VARIABLES, min((k + 1) * _VARIABLES, pull.size)):
-        inside, above = value[i] < upper[i], value[i] > lower[i]
-        positive = sign[i] > 0
-        rises = (positive & inside) | (~positive & above)
-        falls = (positive & above) | (~positive & inside)
-        own_rise, own_fall = pull[i] if rises else -np.inf, -pull[i] if falls else -np.inf
-        rise[i], fall[i] = own_rise, own_fall
-        up = max(up, own_rise if positive else -np.inf)
-        down = max(down, own_fall if positive else -np.inf)
-        up_negative = max(up_negative, -np.inf if positive else own_rise)
-        down_negative = max(down_negative, -np.inf if positive else own_fall)
-    ends[k, 0], ends[k, 1], ends[k, 2], ends[k, 3] = up, up_negative, down, down_negative
+    for k in range(out.size):
+        i = row[k]
+        out[k] = sign[k] * gain[k] - scores[i]
+        if diagonal.size:
+            out[k] -= diagonal[i] * beta[i]
 
 
 @loop
-def rises_and_falls(team, pull, value, sign, lower, upper, tight, rise, fall):
-    """F where beta can go up, -F where it can go down, -inf elsewhere.
+def rises_and_falls(
+    first, last, scores, beta, sign, row, gain, diagonal, value, lower, upper, pull, keys, ends
+):
+    """F of some times `VARIABLES` variables; F where beta can go up and -F where it can go down.
 
-    Returns the largest violation and the ends of the interval of the bias.  With a tight budget no
-    pair may raise both of its variables, and each sign has an interval of its own: the budget's
-    multiplier moves one up as far as the other down.
+    These are the two rows of keys, -inf elsewhere; `ends` are their largest for positive and
+    negative variables.
     """
-    count = _tasks(pull.size)
-    ends = np.empty((count, 4))
-    given = (pull, value, sign, lower, upper, rise, fall, ends)
-    in_parallel(team, _some_rises_and_falls, count, given)
-    top = np.full(4, -np.inf)  # of rises and falls, of the positive and the negative variables
-    for k in range(count):
-        for e in range(4):
-            top[e] = max(top[e], ends[k, e])
-    up, up_negative, down, down_negative = top
-    if tight:
-        violation = max(up_negative + max(down, down_negative), up + down)
-        return violation, 0.5 * (up + up_negative), -0.5 * (down + down_negative)
-    high, low = max(up, up_negative), max(down, down_negative)
-    return high + low, high, -low
+    for part in range(first, last):
+        up = down = up_negative = down_negative = -np.inf
+        for k in range(part * VARIABLES, min((part + 1) * VARIABLES, pull.size)):
+            i = row[k]
+            own = sign[k] * gain[k] - scores[i]
+            if diagonal.size:
+                own -= diagonal[i] * beta[i]
+            inside, above, positive = value[k] < upper[k], value[k] > lower[k], sign[k] > 0
+            rises = (positive & inside) | (~positive & above)
+            falls = (positive & above) | (~positive & inside)
+            rise, fall = own if rises else -np.inf, -own if falls else -np.inf
+            pull[k], keys[0, k], keys[1, k] = own, rise, fall
+            up = max(up, rise if positive else -np.inf)
+            down = max(down, fall if positive else -np.inf)
+            up_negative = max(up_negative, -np.inf if positive else rise)
+            down_negative = max(down_negative, -np.inf if positive else fall)
+        ends[part, 0], ends[part, 1] = up, up_negative
+        ends[part, 2], ends[part, 3] = down, down_negative
 
 
 @inner_loop
@@ -195,45 +170,28 @@ def sift_down(heap, keys, place, size):
         place = child
 
 
-@inner_loop
-def _keep_largest(first, last, keys, count, sign, among, heap):
-    """The indices of the largest keys above -inf of a range, in a heap; returns how many."""
-    size = 0
-    for k in range(first, last):
-        if size == count and not keys[k] > keys[heap[0]]:
-            continue
-        if keys[k] == -np.inf or (among != 0.0 and sign[k] != among):
-            continue
-        unordered = 1  # places from the top of the heap
-        if size < count:
-            heap[size] = k
-            size += 1
-            unordered = count // 2 if size == count else 0
-        else:
-            heap[0] = k
-        for place in range(unordered - 1, -1, -1):
-            sift_down(heap, keys, place, count)
-    return size
-
-
-@inner_loop
-def _largest_of_some(k, keys, count, sign, among, heaps, sizes):
-    last = min((k + 1) * _VARIABLES, keys.size)
-    sizes[k] = _keep_largest(k * _VARIABLES, last, keys, count, sign, among, heaps[k])
-
-
 @loop
-def largest(team, keys, count, sign, among):
-    """The indices of the `count` largest keys above -inf, of one sign (or of both, for 0)."""
-    n_tasks = _tasks(keys.size)
-    heaps, sizes = np.empty((n_tasks, count), np.int64), np.empty(n_tasks, np.int64)
-    in_parallel(team, _largest_of_some, n_tasks, (keys, count, sign, among, heaps, sizes))
-    found = np.empty(sizes.sum(), np.int64)
-    own, n_found = np.empty(found.size), 0
-    for k in range(n_tasks):
-        for h in range(sizes[k]):
-            found[n_found], own[n_found] = heaps[k, h], keys[heaps[k, h]]
-            n_found += 1
-    best = np.empty(count, np.int64)
-    size = _keep_largest(0, n_found, own, count, sign, 0.0, best)
-    return found[best[:size]]
+def largest(first, last, keys, sign, among, heaps):
+    """The indices of the largest keys above -inf of some parts, -1 where there are no more.
+
+    Each part has `VARIABLES` keys of a row of keys and a row of heaps, one row after the other;
+    among them are those of one sign (or of both, for 0).
+    """
+    for part in range(first, last):
+        own, heap, size, count = keys[part % len(keys)], heaps[part], 0, heaps.shape[1]
+        heap[:] = -1
+        start = part // len(keys) * VARIABLES
+        for k in range(start, min(start + VARIABLES, own.size)):
+            if size == count and not own[k] > own[heap[0]]:
+                continue
+            if own[k] == -np.inf or (among != 0.0 and sign[k] != among):
+                continue
+            unordered = 1  # places from the top of the heap
+            if size < count:
+                heap[size] = k
+                size += 1
+                unordered = count // 2 if size == count else 0
+            else:
+                heap[0] = k
+            for place in range(unordered - 1, -1, -1):
+                sift_down(heap, own, place, count)

@@ -1,0 +1,59 @@
+"""Loops over the rows of a large dense X: the same as NumPy's, and the same bits on any threads."""
+
+import numpy as np
+import pytest
+
+from anynorm import LinearSVC
+from anynorm.design import dense, dense_loops, design_of
+from anynorm.design.threads import Threads
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture
+def even_here(monkeypatch):
+    """Loops and parts for small data."""
+    monkeypatch.setattr(dense, "_WORTH_COMPILED", 1)
+    monkeypatch.setattr(dense, "ENTRIES_PER_TASK", 1)
+    monkeypatch.setattr(dense_loops, "_ENTRIES", 50)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("shape", [(203, 7), (5, 101), (1, 1)])
+def test_products_norms_and_parts(even_here, shape, scaled, dtype):
+    X = RNG.normal(size=shape).astype(dtype)
+    X.flags.writeable = False
+    scale = RNG.random(shape[1]) if scaled else None
+    whole = X.astype(np.float64) * (1.0 if scale is None else scale)
+    w, a = RNG.normal(size=shape[1]), RNG.normal(size=shape[0])
+    rows = RNG.permutation(shape[0])[: shape[0] // 2 + 1]
+
+    def results():
+        design = design_of(X, scale)
+        part = design.take_rows(rows)
+        return [
+            design.matvec(w),
+            design.rmatvec(a),
+            design.row_norms_squared(),
+            part.dense(),
+            part.matvec(w),
+            part.rmatvec(a[rows]),
+        ]
+
+    found = results()
+    some = whole[rows]
+    expected = [whole @ w, a @ whole, (whole**2).sum(axis=1), some, some @ w, a[rows] @ some]
+    for value, right in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, right, rtol=1e-12, atol=1e-12)
+    with Threads(3):
+        for value, same in zip(found, results(), strict=True):
+            assert np.array_equal(value, same)
+
+
+def test_a_fit_is_the_same_on_any_number_of_threads(even_here):
+    X = RNG.normal(size=(400, 6))
+    y = X[:, 0] + 0.5 * RNG.normal(size=400) > 0
+    one, three = (LinearSVC(n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 3))
+    assert np.array_equal(one.coef_, three.coef_)
+    assert one.certificate_.gap <= 1e-4
