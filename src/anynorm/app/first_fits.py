@@ -55,6 +55,8 @@ def fits() -> dict[str, Fit]:
     }
     found |= {f"SVC {kernel}": _estimator("SVC", kernel=kernel) for kernel in ("linear", "poly")}
     return found | {
+        "SVC, two threads": _estimator("SVC", n_jobs=2),
+        "SVC, many predictions": _predictions,
         "sparse_svm_path": _path,
         "sparse_svm_path, free column": _path_of_free_columns,
         "SparseSVCCV": _estimator("SparseSVCCV", cv=2),
@@ -75,6 +77,16 @@ def _estimator(name: str, **parameters: Any) -> Fit:
         return getattr(anynorm, name)(**parameters).fit(X, y)
 
     return fit
+
+
+def _predictions(X: Any, y: np.ndarray) -> Any:
+    from anynorm import SVC
+    from anynorm.kernels.sums import WORTH_COMPILED
+
+    fitted = SVC(n_jobs=2).fit(X, y)
+    copies = WORTH_COMPILED // (X.shape[0] * fitted.support_.size) + 1
+    stack = sp.vstack if sp.issparse(X) else np.vstack
+    return fitted.decision_function(stack([X] * copies))
 
 
 def _path(X: Any, y: np.ndarray) -> Any:

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from anynorm.design.compiled import inner_loop, intrinsic, ir, loop, types
 
 _BITS = 20  # for the number of parts, and for the one that is next
-_MOST = (1 << _BITS) - 1
+_MOST = (1 << _BITS) - 1  # parts that the word can tell
 _JOBS = (1 << 23) - 1  # as many have numbers of their own
 _LEAVE = 1  # no part, and the second is next: helpers go home
 _PAUSES = 16  # of the processor between two looks at the word, half a microsecond
@@ -58,16 +58,13 @@ def new_team() -> NDArray[np.int64]:
     Examples
     --------
     >>> import numpy as np
-    >>> from anynorm.design.compiled import loop
+    >>> from anynorm.design.dense_loops import copy_rows
     >>> from anynorm.design.team import new_team, share_out
-    >>> @loop
-    ... def square(first, last, values):
-    ...     for k in range(first, last):
-    ...         values[k] *= values[k]
-    >>> values = np.arange(4.0)
-    >>> share_out(new_team(), square, 4, values)
-    >>> values
-    array([0., 1., 4., 9.])
+    >>> X, out = np.eye(3), np.empty((2, 3))
+    >>> share_out(new_team(), copy_rows, 2, 1, X, np.array([2, 0]), out)
+    >>> out
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
     """
     state = np.zeros(3 * _APART, np.int64)
     state[State.YIELD] = _yield_address()

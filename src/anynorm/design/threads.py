@@ -145,16 +145,13 @@ def share(function: Callable[..., None], count: int, *given: Any) -> None:
     Examples
     --------
     >>> import numpy as np
-    >>> from anynorm.design.compiled import loop
+    >>> from anynorm.design.dense_loops import copy_rows
     >>> from anynorm.design.threads import share
-    >>> @loop
-    ... def square(first, last, values):
-    ...     for k in range(first, last):
-    ...         values[k] *= values[k]
-    >>> values = np.arange(4.0)
-    >>> share(square, 4, values)
-    >>> values
-    array([0., 1., 4., 9.])
+    >>> X, out = np.eye(3), np.empty((2, 3))
+    >>> share(copy_rows, 2, 1, X, np.array([2, 0]), out)
+    >>> out
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
     """
     n_threads = min(count, allowed())
     if n_threads <= 1:
