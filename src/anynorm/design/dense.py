@@ -20,6 +20,7 @@ from anynorm.design.watch import look
 
 # Copying one of so many rows, or columns, is faster than a product with all of them.
 _FEW_ROWS = 16
+_FEW_VECTORS = 4  # that a compiled loop is called for one after the other
 _WORTH_COMPILED = 1 << 26  # entries of X, half a gigabyte, for which Numba's start is paid back
 _FEW_COLUMNS = {True: 4, False: 12}  # by whether the columns are contiguous
 
@@ -84,6 +85,8 @@ class DenseDesign(Design):
         return DenseDesign(self.stored[place])  # a task of a thread
 
     def _times(self, w: Array) -> Array:
+        if self._many_rows and w.ndim == 2 and w.shape[1] <= _FEW_VECTORS:
+            return np.column_stack([self._times(v) for v in np.ascontiguousarray(w.T)])
         if self._many_rows and w.ndim == 1:
             from anynorm.design.dense_loops import times
 
@@ -97,6 +100,8 @@ class DenseDesign(Design):
         return np.concatenate(list(tiles)) if self.n >= self.p else sum(tiles, start=next(tiles))
 
     def _transposed_times(self, a: Array) -> Array:
+        if self._many_rows and a.ndim == 2 and a.shape[1] <= _FEW_VECTORS:
+            return np.column_stack([self._transposed_times(v) for v in np.ascontiguousarray(a.T)])
         if self._many_rows and a.ndim == 1:
             from anynorm.design.dense_loops import rows_of_part, transposed_times
 
@@ -145,14 +150,21 @@ class DenseDesign(Design):
     def take_rows(self, rows: Places) -> DenseDesign:
         return DenseDesign(self._rows(rows), self.scale, self)
 
-    def _rows(self, rows: Places) -> Array:
-        """Some rows as they are stored."""
+    def with_rows(self, more: Array) -> Design:
+        if not self._many_rows or self.scale is not None or self.stored.dtype != np.float64:
+            return super().with_rows(more)
+        return DenseDesign(self._rows(np.arange(self.n), more), None, self)
+
+    def _rows(self, rows: Places, more: Array | None = None) -> Array:
+        """Some rows as they are stored, and then perhaps some more."""
+        more = self.stored[:0] if more is None else more
         if not self._many_rows or rows.size * self.p < ENTRIES_PER_TASK:
-            return self.stored[rows]
+            return np.vstack([self.stored[rows], more]) if len(more) else self.stored[rows]
         from anynorm.design.dense_loops import copy_rows
 
-        out = np.empty((rows.size, self.p), self.stored.dtype)
+        out = np.empty((rows.size + len(more), self.p), self.stored.dtype)
         self._share(copy_rows, rows.size, rows, out)
+        out[rows.size :] = more
         return out
 
     def take_columns(self, columns: Places) -> DenseDesign:

@@ -228,7 +228,7 @@ def _cholesky(Q: NDArray[Any]) -> NDArray[Any]:
         own[:] = cholesky(own, lower=True, check_finite=False)
         if len(below):
             below[:] = _solve_lower(own, np.asfortranarray(below.T)).T
-        rest = list(ranges(len(below), width))
+        rest = list(ranges(len(below), 2 * _COLUMNS))
         run(partial(_subtract_square, below, Q[stop:, stop:], rest), len(rest))
     return Q
 
