@@ -1,9 +1,10 @@
-"""What more cores are good for: all of them against one, and BLAS left alone against one thread.
+"""What more cores are good for: all of them against one, against oneDAL's, and BLAS left alone.
 
     python -m benchmarks.cores [--quick] [--only TEXT] [--repeats 3] [--output FILE]
 
 * ``n_jobs`` of all cores against ``n_jobs=1``, both with the number of BLAS threads that a user
   has who sets nothing.
+* The same of scikit-learn-intelex, at the tolerance at which it reaches our gap.
 * The same fits with ``n_jobs=1``, BLAS left alone against BLAS with one thread from the start: no
   fit may be slower because there are more cores.
 
@@ -65,6 +66,23 @@ def work_of(name: str, n: int, p: int, C: float, n_jobs: int) -> Callable[[], An
     return functools.partial(models[name].fit, X, y)
 
 
+def measure_peer(n: int, p: int, C: float, repeats: int) -> dict[str, Any]:
+    """scikit-learn-intelex with all cores, at the loosest tolerance that reaches the gap."""
+    import sklearnex.svm  # noqa: F401  what it costs to import is not its speed
+
+    from benchmarks.kernel import aimed, kernel_problem, loosest, true_gap
+    from benchmarks.peers.kernel import Task, intel_svc
+
+    X, y = points(n, p)
+    task = Task(C, float(1 / (p * X.var())))
+    problem = kernel_problem(X, y, task, "sklearnex SVC")
+    solve = functools.partial(intel_svc, X, y, task, cache_size=1000)
+    trials = list(aimed(solve, lambda f: true_gap(problem, f.dual, f.intercept), GAP, GAP))
+    best = loosest(trials, GAP)
+    timing, _ = harness.timed(lambda: solve(best["tol"]), repeats=repeats)
+    return {**dataclasses.asdict(timing), "gap": best["gap"], "tol": best["tol"]}
+
+
 def measure(name: str, n: int, p: int, C: float, n_jobs: int, repeats: int) -> dict[str, Any]:
     """Time a piece of work; the first run, which may compile, does not count."""
     warnings.simplefilter("ignore")
@@ -104,6 +122,23 @@ class Run:
             ratio=one["wall"] / all_cores["wall"],
             bound=_goal(goal),
             details={"all": all_cores, "one": one},
+        )
+
+    def against_peer(self, n: int, p: int, C: float) -> Row:
+        """All cores of ours against all cores of scikit-learn-intelex, at the same gap."""
+        n = max(60, int(n * self.part))
+        given = {"n": n, "p": p, "C": C, "repeats": self.repeats}
+        ours = dataclasses.replace(self, part=1.0).timed("SVC", n, p, C, CORES, CORES)
+        theirs: dict[str, Any] = harness.call(
+            "benchmarks.cores:measure_peer", given, limit=self.limit
+        )
+        return Row(
+            work=f"SVC {n} x {p}, C={C:g}, against sklearnex",
+            ours=f"n_jobs={CORES}: {seconds(ours['wall'])}",
+            other=f"sklearnex {seconds(theirs['wall'])}, gap {theirs['gap']:.1e}",
+            ratio=theirs["wall"] / ours["wall"],
+            bound=1.0,
+            details={"ours": ours, "sklearnex": theirs},
         )
 
     def long_fit(self, name: str, n: int, p: int, C: float) -> Row:
@@ -152,6 +187,10 @@ class Run:
         ]
         return [
             *((f"{row[0]} of {row[1]}", functools.partial(self.speedup, *row)) for row in speedups),
+            *(
+                (f"sklearnex, C={C:g}", functools.partial(self.against_peer, 20_000, 20, C))
+                for C in (1.0, 100.0)
+            ),
             ("long fit", functools.partial(self.long_fit, "SVC", 40_000, 20, 100.0)),
             *((f"default, {row[0]}", functools.partial(self.default, *row)) for row in defaults),
         ]

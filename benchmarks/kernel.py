@@ -1,4 +1,4 @@
-"""The kernel SVMs against libsvm, as scikit-learn calls it, and against scipy.
+"""The kernel SVMs against libsvm, as scikit-learn calls it, oneDAL and scipy.
 
     python -m benchmarks.kernel [--quick] [--only TEXT] [--repeats 5] [--output FILE]
 
@@ -59,7 +59,9 @@ class Fit:
     def __str__(self) -> str:
         budget = f", budget {self.budget}" if self.budget else ""
         cache = f", cache {self.cache} MB" if self.cache else ""
-        return f"{OURS[self.peer]}, {self.data}{budget}, C={self.C:g}, gap {self.gap:g}{cache}"
+        against = " against sklearnex" if "sklearnex" in self.peer else ""
+        ours = f"{OURS[self.peer]}{against}, {self.data}{budget}"
+        return f"{ours}, C={self.C:g}, gap {self.gap:g}{cache}"
 
     @classmethod
     def read(cls, content: dict[str, Any]) -> "Fit":
@@ -83,7 +85,12 @@ class Fit:
         return getattr(anynorm, OURS[self.peer])(C=self.C, **options)
 
 
-OURS = {"SVC": "SVC", "rescaled NuSVC": "BudgetSVC", "SVR(epsilon=0)": "LeastNormSVC"}
+OURS = {
+    "SVC": "SVC",
+    "sklearnex SVC": "SVC",
+    "rescaled NuSVC": "BudgetSVC",
+    "SVR(epsilon=0)": "LeastNormSVC",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,6 +111,10 @@ FULL = Sizes(
         Fit("SVC", Data("digit-like", 10_000, 780, 3), 1.0, 1e-4, 8),
         Fit("SVC", Data("digit-like", 10_000, 780, 3), 100.0, 1e-4, 8),
         Fit("SVC", Data("curved", 30_000, 20, 3), 1.0, 1e-3, 4, cache=1000),
+        Fit("sklearnex SVC", Data("curved", 10_000, 20, 3), 1.0, 1e-4, 1),
+        Fit("sklearnex SVC", Data("curved", 10_000, 20, 3), 100.0, 1e-4, 1),
+        Fit("sklearnex SVC", Data("digit-like", 10_000, 780, 3), 1.0, 1e-4, 1),
+        Fit("sklearnex SVC", Data("digit-like", 10_000, 780, 3), 100.0, 1e-4, 1),
         Fit("rescaled NuSVC", Data("curved", 1000, 20, 4), 10.0, 1e-6, 2, budget=20),
         Fit("rescaled NuSVC", Data("curved", 1000, 20, 4), 10.0, 1e-6, 2, budget=200),
         Fit("rescaled NuSVC", Data("curved", 10_000, 20, 4), 10.0, 1e-6, 2, budget=200),
@@ -123,6 +134,7 @@ QUICK = Sizes(
         Fit("SVC", Data("curved", 300, 20, 3), 1.0, 1e-4, 3),
         Fit("SVC", Data("digit-like", 300, 100, 3), 100.0, 1e-4, 8),
         Fit("SVC", Data("curved", 400, 20, 3), 1.0, 1e-3, 4, cache=1),
+        Fit("sklearnex SVC", Data("curved", 300, 20, 3), 1.0, 1e-4, 1),
         Fit("rescaled NuSVC", Data("curved", 200, 20, 4), 10.0, 1e-6, 2, budget=20),
         Fit("SVR(epsilon=0)", Data("curved", 200, 20, 3), 1.0, 1e-4, 4),
     ),
@@ -145,6 +157,7 @@ def kernel_problem(X: np.ndarray, y: np.ndarray, task: Task, peer: str) -> Any:
 
     loss = {
         "SVC": lambda: Loss.from_slack(L1()),
+        "sklearnex SVC": lambda: Loss.from_slack(L1()),
         "rescaled NuSVC": lambda: Loss.from_slack(TopK(task.budget or 1)),
         "SVR(epsilon=0)": lambda: Loss.from_slack(L1(), "equality"),
         "LS-SVM": lambda: Loss.from_slack(SquaredL2(), "equality"),
@@ -244,7 +257,7 @@ def fit_peer(folder: str, fit: dict[str, Any], repeats: int) -> Iterator[dict[st
     work = Fit.read(fit)
     X, y, X_test, y_test = parts(folder, work.data)
     task = task_of(work, X)
-    importlib.import_module("sklearn.svm")
+    importlib.import_module("sklearnex.svm" if "sklearnex" in work.peer else "sklearn.svm")
     solve = PEERS[work.peer]
 
     def search(rows: slice, task: Task, tol: float) -> Iterator[dict[str, Any]]:

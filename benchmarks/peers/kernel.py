@@ -1,13 +1,14 @@
 """Peers for the kernel SVMs, all with the kernel exp(-gamma ||x - z||^2) and a free bias.
 
 * scikit-learn's SVC (libsvm): l1 slack, inequality constraints;
+* the SVC of scikit-learn-intelex (oneDAL's threads and vectors): the same problem;
 * its NuSVC, rescaled: the budget problem where the budget binds.  With nu = B/n the duals of
   nu-SVC sum to nu n and lie in [0, 1] before libsvm divides them by the margin; C times those are
   the duals of the budget problem, whose sum is B C;
 * its SVR with epsilon = 0 on the labels: l1 slack, equality constraints;
 * LS-SVM by one Cholesky factor of K + I/(2C), as one writes it with scipy.
 
-The first three are called as ``peer(X, y, task, tol, cache_size)`` and return a `Point`.
+The first four are called as ``peer(X, y, task, tol, cache_size)`` and return a `Point`.
 """
 
 from collections.abc import Callable
@@ -35,6 +36,14 @@ class Point(NamedTuple):
 def svc(X: np.ndarray, y: np.ndarray, task: Task, tol: float, cache_size: float) -> Point:
     """scikit-learn's SVC."""
     from sklearn.svm import SVC
+
+    model = SVC(C=task.C, gamma=task.gamma, tol=tol, cache_size=cache_size).fit(X, y)
+    return _point(model, y)
+
+
+def intel_svc(X: np.ndarray, y: np.ndarray, task: Task, tol: float, cache_size: float) -> Point:
+    """The SVC of scikit-learn-intelex."""
+    from sklearnex.svm import SVC
 
     model = SVC(C=task.C, gamma=task.gamma, tol=tol, cache_size=cache_size).fit(X, y)
     return _point(model, y)
@@ -69,7 +78,12 @@ def _point(model: Any, y: np.ndarray) -> Point:
     return Point(y * dual, float(np.ravel(model.intercept_)[0]), model.predict)
 
 
-PEERS = {"SVC": svc, "rescaled NuSVC": rescaled_nu_svc, "SVR(epsilon=0)": svr}
+PEERS = {
+    "SVC": svc,
+    "sklearnex SVC": intel_svc,
+    "rescaled NuSVC": rescaled_nu_svc,
+    "SVR(epsilon=0)": svr,
+}
 
 
 def least_squares(X: np.ndarray, y: np.ndarray, task: Task) -> tuple[np.ndarray, float]:
