@@ -415,6 +415,14 @@ def _from_inside(search: Search, at: Stage) -> None:
     )
 
 
+def _has_something_inside(search: Search, at: Stage) -> bool:
+    """Whether a dual point with all entries above 0 is allowed, and systems are not too large."""
+    problem = search.problem
+    classes = np.unique(problem.y[problem.row_weights() > 0])
+    balanced = problem.loss.signed or not problem.free_bias or classes.size == 2
+    return balanced and at.features.p <= _INTERIOR_SIDE
+
+
 def _within_shared_bounds(search: Search, at: Stage) -> None:
     problem = search.problem
     at.found = solve_shared(
@@ -457,7 +465,7 @@ NEWTON_METHODS = (
         "the interior-point method for shared bounds",
         _within_shared_bounds,
         _SHARED_SETS,
-        suits=lambda search, at: at.features.p <= _INTERIOR_SIDE,
+        suits=_has_something_inside,
     ),
     Method("the exact solution for the free set", _polish, (Box,), suits=_worth_polishing),
 )
