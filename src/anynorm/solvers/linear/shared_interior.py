@@ -132,7 +132,7 @@ def solve_shared(
     `cost` is the slacks' part of the objective.  `accept` certifies a candidate; it is asked where
     the gap of the iteration is within `tol`, and the method ends when it agrees.
     """
-    at = _Iterate(features, y, duals, precision)
+    at = _Inside(features, y, duals, precision)
     least, least_mu, since, goal, refused = np.inf, np.inf, 0, tol, 0
     for _ in range(_MOST_STEPS):
         primal, dual = at.values(cost)
@@ -161,7 +161,7 @@ def solve_shared(
 
 
 @dataclass(frozen=True)
-class _Move:
+class _Change:
     """A direction in all variables."""
 
     u: Array
@@ -169,7 +169,7 @@ class _Move:
     pairs: Pairs
 
 
-class _Iterate:
+class _Inside:
     """Where the method stands: u, b, and the distances from all bounds with their multipliers."""
 
     def __init__(self, features: Design, y: Array, duals: DualSet, precision: float) -> None:
@@ -256,7 +256,7 @@ class _Iterate:
 
     def step(self) -> bool:
         """Predictor, then corrector; False where no step can be made."""
-        system = _System(self)
+        system = _SharedSystem(self)
         plain = system.direction(0.0, None)
         size = min(1.0, self._longest(plain))
         products = [
@@ -276,10 +276,10 @@ class _Iterate:
         self._measure()
         return True
 
-    def _moving(self, move: _Move) -> list[tuple[tuple[Array, Array], tuple[Array, Array]]]:
+    def _moving(self, move: _Change) -> list[tuple[tuple[Array, Array], tuple[Array, Array]]]:
         return [(pair, move.pairs[name]) for name, pair in self.pairs.items()]
 
-    def _longest(self, move: _Move) -> float:
+    def _longest(self, move: _Change) -> float:
         """The longest step that keeps all distances and multipliers positive."""
         longest = math.inf
         for pair, change in self._moving(move):
@@ -334,7 +334,7 @@ def _least_solver(matrix: Array) -> Callable[[Array], Array]:
 class _Signed:
     """Z: the features of all copies with their labels, and some columns of their own."""
 
-    def __init__(self, at: _Iterate, columns: list[Array]) -> None:
+    def __init__(self, at: _Inside, columns: list[Array]) -> None:
         self.at, self.p = at, at.features.p
         self.columns = np.column_stack([*columns, np.empty((at.rows.size, 0))])
 
@@ -381,10 +381,10 @@ class _Ball:
         self.diagonal = float((w**2 / self.own).sum()) + room / radius
 
 
-class _System:
+class _SharedSystem:
     """The Newton system of u, b, the level and the radius at one point."""
 
-    def __init__(self, at: _Iterate) -> None:
+    def __init__(self, at: _Inside) -> None:
         self.at = at
         bounds, pairs = at.bounds, at.pairs
         curvature = pairs["lower"][1] / at.a
@@ -411,7 +411,7 @@ class _System:
         signed = self.signed
         return self.diagonal * x + signed.rmatvec(self.weights * signed.matvec(x))
 
-    def direction(self, target: float, predicted: _Move | None) -> _Move:
+    def direction(self, target: float, predicted: _Change | None) -> _Change:
         """The Newton direction towards products of `target`, second order where predicted."""
         at, bounds, pairs = self.at, self.at.bounds, self.at.pairs
         aim = {name: target / x - z for name, (x, z) in pairs.items()}
@@ -461,4 +461,4 @@ class _System:
         for name, dz in zip(joint, rest, strict=True):
             distance, multiplier = pairs[name]
             moves[name] = (distance / multiplier * (aim[name] - dz), np.array([dz]))
-        return _Move(x[:p], bias, moves)
+        return _Change(x[:p], bias, moves)

@@ -351,6 +351,8 @@ def _newton(search: Search, view: Whole | Span, start: PrimalDual | None) -> Non
         if method.suits(search, at):
             method.solve(search, at)
             search.offer(view.to_full(at.found))
+            if not search.budget.in_time():
+                return
 
 
 class Stage:
