@@ -6,6 +6,7 @@ over the features now.
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from anynorm import SVC, BudgetSVC
 from anynorm.losses import Loss
@@ -72,3 +73,11 @@ def test_budgets_and_weights_too(slack):
     again = BudgetSVC(200, C=1e5, slack=slack, kernel="linear", tol=1e-6, time_limit=30.0)
     again.fit(X[repeated], y[repeated])
     assert again.certificate_.primal == pytest.approx(model.certificate_.primal, rel=2e-6)
+
+
+def test_a_kernel_model_is_never_worse_than_none():
+    """X * 1e10: duals as large as C lost the coefficients, 1e14 times the value at zero."""
+    X, y = noisy(300)
+    with pytest.warns(ConvergenceWarning):
+        model = SVC(1e9, kernel="linear", slack=TopK(150), max_iter=20_000).fit(X * 1e10, y)
+    assert model.certificate_.primal <= model.certificate_.zero_primal

@@ -126,8 +126,9 @@ def _try(methods: Sequence[Method], search: KernelSearch) -> None:
             with suppress(OutOfTime), best.budget.watched():
                 method.solve(search)
         if best.primal_point is not None and (best.settled or not best.budget.goes_on()):
-            return
-    if best.primal_point is None:  # nothing could be done: no model at all, certified
+            break
+    # Never worse than no model at all, whatever rounding did.
+    if best.primal_point is None or (best.certain and best.primal > problem.zero_primal()):
         nothing = np.zeros(problem.n_rows)
         search.offer(nothing, problem.best_bias(nothing), nothing)
 
