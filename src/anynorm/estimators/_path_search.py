@@ -87,8 +87,9 @@ class ScoreCurve:
 
 @dataclass(frozen=True)
 class FoldPaths:
-    """The paths of one fold, and what they say about the rows that were held out."""
+    """The paths of one fold, by its number, and what they say about the rows held out."""
 
+    fold: int
     paths: list[SolutionPath]
     changes: Changes
 
@@ -130,20 +131,30 @@ class PathSearch:
         report = of_any(self.report)
         folds = run_all(len(self.folds.splits), self._follow_fold, report=report)
         paths = run_all(self.data.n_problems, self._follow_all_rows, report=report)
-        return SearchedPaths(self, folds, paths)
+        return SearchedPaths(self, [fold for fold in folds if fold is not None], paths)
 
     def _follow_all_rows(self, index: int, progress: Report | None) -> SolutionPath:
         return self._follow(self.data, self.data.codes, index, None, progress)
 
-    def _follow_fold(self, fold: int, progress: Report | None) -> FoldPaths:
+    def _follow_fold(self, fold: int, progress: Report | None) -> FoldPaths | None:
+        """The paths of a fold; None where there is no time for it, but for the first."""
+        if self._is_late(fold):
+            return None
         train, test = self.folds.splits[fold]
         X = self.folds.train(fold)
         data = labelled(self.estimator, X, self.y[train], self.weights_of(train))
-        paths = [
-            self._follow(data, self.data.codes[train], k, fold, progress).detached()
-            for k in range(self.data.n_problems)
-        ]
-        return FoldPaths(paths, self._changes(paths, test, fold))
+        paths: list[SolutionPath] = []
+        for k in range(self.data.n_problems):
+            if self._is_late(fold):
+                return None
+            path = self._follow(data, self.data.codes[train], k, fold, progress)
+            paths.append(path.detached())
+        return FoldPaths(fold, paths, self._changes(paths, test, fold))
+
+    def _is_late(self, fold: int) -> bool:
+        """Whether the time is over, before a fold without which there is a choice."""
+        limit = self._deadline(None)
+        return fold > 0 and limit is not None and time.monotonic() >= limit
 
     def _follow(
         self,
@@ -211,7 +222,7 @@ class SearchedPaths:
     search : PathSearch
         What was searched.
     folds : list of FoldPaths
-        The paths of the folds.
+        The paths of the folds; those for which there was no time are not there.
     paths : list of SolutionPath
         Those of all rows: one for two classes, otherwise each class against the rest.
     """
@@ -233,7 +244,7 @@ class SearchedPaths:
             return ScoreCurve(edges[:-1], edges[1:], scores, self._counts(middles)).joined()
         joints = np.unique(np.concatenate([path.s for path in paths]))
         joints = joints[joints <= end]
-        scores = np.column_stack([self._scores(fold, joints) for fold in range(len(self.folds))])
+        scores = np.column_stack([self._scores(fold, joints) for fold in self.folds])
         if not np.isfinite(scores).all():
             raise ValueError(
                 "scoring gives no finite number for some fold. Choose another, or folds that hold "
@@ -241,11 +252,11 @@ class SearchedPaths:
             )
         return ScoreCurve(joints, joints, scores, self._counts(joints))
 
-    def _scores(self, fold: int, joints: np.ndarray) -> np.ndarray:
+    def _scores(self, fold: FoldPaths, joints: np.ndarray) -> np.ndarray:
         """What the scorer says about a fold at every joint."""
-        search, paths = self.search, self.folds[fold].paths
-        scorer, test = search.scorer, search.folds.splits[fold][1]
-        X, y, weights = search.folds.test(fold), search.y[test], search.weights_of(test)
+        search, paths = self.search, fold.paths
+        scorer, test = search.scorer, search.folds.splits[fold.fold][1]
+        X, y, weights = search.folds.test(fold.fold), search.y[test], search.weights_of(test)
         given = {} if weights is None else {"sample_weight": weights}
         found = np.empty(len(joints))
         for block in row_ranges(len(joints), X.shape[0] * len(paths)):
@@ -272,8 +283,8 @@ class SearchedPaths:
         """
         n = len(self.search.y)
         total, count = np.zeros((len(s), n)), np.zeros(n)
-        for number, fold in enumerate(self.folds):
-            test, X = self.search.folds.splits[number][1], self.search.folds.test(number)
+        for fold in self.folds:
+            test, X = self.search.folds.splits[fold.fold][1], self.search.folds.test(fold.fold)
             total[:, test] += fold.paths[index].knots.scores(X, s).T
             count[test] += 1
         return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
@@ -304,7 +315,11 @@ class SearchedPaths:
 
     def is_cut(self, s: float) -> bool:
         """Whether the time limit ended a path of a fold, or one of all rows before s."""
-        return bool(self._short()) or self._ends_before(s)
+        return bool(self._short()) or self._missing() > 0 or self._ends_before(s)
+
+    def _missing(self) -> int:
+        """The number of folds for which there was no time."""
+        return len(self.search.folds.splits) - len(self.folds)
 
     def _short(self) -> list[SolutionPath]:
         """The paths of the folds that the time limit ended."""
@@ -332,8 +347,13 @@ class SearchedPaths:
         return found if several else found | {"path_": self.paths[0]}
 
     def _warn_of_time(self, s: float) -> None:
-        """Warn where time_limit cut a path short."""
-        short = self._short()
+        """Warn where time_limit cut a path short, or left no time for a fold."""
+        short, missing = self._short(), self._missing()
+        if missing:
+            warn(
+                f"time_limit left no time for {missing} of the {missing + len(self.folds)} folds; "
+                "s was chosen by the others. Raise time_limit, or set max_features."
+            )
         if short:
             warn(
                 f"time_limit ended {len(short)} paths of the folds, the first at s = "

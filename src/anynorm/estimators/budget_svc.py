@@ -162,6 +162,7 @@ class BudgetSVC(KernelClassifier):
     ) -> list[Solution]:
         """The solutions for the rows alone that the budget lets each problem keep."""
         from anynorm.solvers.kernel import solve_kernel
+        from anynorm.solvers.linear import solve_linear
 
         def again(index: int, progress: Report | None) -> Solution:
             problem, solution = problems[index], full[index]
@@ -174,6 +175,7 @@ class BudgetSVC(KernelClassifier):
                 cache_size=float(self.cache_size),
                 start=solution.dual[kept],
                 progress=progress,
+                solve_features=solve_linear,
             )
             dual = np.zeros(len(problem.y))
             dual[kept] = found.dual

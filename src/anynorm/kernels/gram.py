@@ -167,7 +167,10 @@ class Gram:
         points = _take(self._rows, rows)
         used = np.flatnonzero(beta)
         if self.kernel.is_inner_product:
-            w = design_of(_take(self._columns, used)).rmatvec(beta[used])
+            if 2 * len(used) >= len(beta):  # a copy of most rows takes longer than the others do
+                w = design_of(self._columns).rmatvec(beta)
+            else:
+                w = design_of(_take(self._columns, used)).rmatvec(beta[used])
             return finite(design_of(points).matvec(w))
         out, others = np.zeros(points.shape[0]), slice(None)
         n_values = max(len(out) * len(used), WORTH_COMPILED if compiled else 0)

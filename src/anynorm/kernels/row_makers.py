@@ -23,8 +23,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from anynorm.design.blocks import ranges
-from anynorm.design.limits import FLOAT32_ROUNDING, PRODUCTS_PER_CALL
+from anynorm.design.limits import FLOAT32_ROUNDING, PRODUCTS_PER_CALL, VALUES_AT_ONCE
 from anynorm.design.threads import run, share
+from anynorm.design.watch import look
 from anynorm.kernels import ProductKernel
 from anynorm.kernels.exponential_rows import PANELS, exponential_rows
 from anynorm.kernels.gram import Gram
@@ -68,21 +69,26 @@ class RowMaker:
         self._products: _DenseProducts | _SparseProducts | None = None
         if fits and (relative := gram.float32_error()) <= ACCURATE:
             self.error = relative * size
-            points, swap = _extended(kernel, gram.around_origin(gram.X))
-            if sp.issparse(points):
-                self._products = _SparseProducts(points, swap, _of_terms(kernel))
+            points = _Extended(kernel, gram.around_origin(gram.X))
+            if points.sparse:
+                self._products = _SparseProducts(points, _of_terms(kernel))
             elif kernel.float32_terms_are_exponents:
-                self._products = _DenseExponents(points, swap, _of_terms(kernel))
+                self._products = _DenseExponents(points, _of_terms(kernel))
             else:
-                self._products = _DenseProducts(points, swap, _of_terms(kernel))
+                self._products = _DenseProducts(points, _of_terms(kernel))
         elif isinstance(kernel, ProductKernel) and not sp.issparse(gram.X):
-            points = np.asarray(gram.around_origin(gram.X), dtype=np.float64)
-            finish = _of_products(kernel, squared_lengths(points))
-            self._products = _DenseProducts(points, np.arange(points.shape[1]), finish)
+            plain = np.asarray(gram.around_origin(gram.X), dtype=np.float64)
+            finish = _of_products(kernel, squared_lengths(plain))
+            self._products = _DenseProducts(_Plain(plain), finish)
         elif not isinstance(kernel, ProductKernel) and not kernel.takes_matrix:
             self.together = _TOGETHER
         if self._products is not None:
             self.own_bytes = self._products.own_bytes
+
+    def prepare(self) -> None:
+        """Arrange the points for products, which is for the first rows that are made."""
+        if isinstance(self._products, _DenseProducts):
+            self._products.prepare()
 
     def make(self, index: Index, store: Any, slots: Index, together: int = 1) -> None:
         """Put the rows `index` into the slots of the store, so many of them made `together`."""
@@ -95,12 +101,25 @@ class RowMaker:
 
 
 class _DenseProducts:
-    """Rows from products of dense points; `swap` is the order of columns for the left factor."""
+    """Rows from products of dense points."""
 
-    def __init__(self, points: Any, swap: Index, finish: Finish) -> None:
-        self._swap, self._finish, self._n = swap, finish, len(points)
-        self._panels = panels_of(points)
-        self.own_bytes = self._panels.nbytes
+    def __init__(self, points: _Extended | _Plain, finish: Finish) -> None:
+        self._swap, self._finish, self._n = points.swap, finish, points.shape[0]
+        self._points: _Extended | _Plain | None = points
+        count = -(-self._n // PANEL)
+        self.own_bytes = count * PANEL * points.shape[1] * np.dtype(points.dtype).itemsize
+
+    def prepare(self) -> None:
+        """Make the panels, part after part: of many points that takes a second."""
+        if self._points is None:
+            return
+        points, width = self._points, self._points.shape[1]
+        panels = np.empty((-(-self._n // PANEL), width, PANEL), points.dtype)
+        step = max(1, VALUES_AT_ONCE // max(1, width) // PANEL)
+        for place in ranges(len(panels), step):
+            panels[place] = panels_of(points.part(slice(PANEL * place.start, PANEL * place.stop)))
+            look()
+        self._panels, self._points = panels, None
 
     def _left(self, index: Index) -> Any:
         """Rows as left factors, a multiple of `TILE` of them."""
@@ -110,6 +129,8 @@ class _DenseProducts:
         return left
 
     def make(self, index: Index, store: Any, slots: Index) -> None:
+        """Put the rows `index` into the slots of the store."""
+        self.prepare()
         left = self._left(index)
         blocks = list(ranges(self._n, _COLUMNS))
 
@@ -128,6 +149,7 @@ class _DenseExponents(_DenseProducts):
     """The same for exponentials of float32 products: long tasks without the interpreter."""
 
     def make(self, index: Index, store: Any, slots: Index) -> None:
+        self.prepare()
         left, panels = self._left(index), self._panels
         most = max(1, PRODUCTS_PER_CALL // (PANEL * PANELS * left.size)) * PANELS
         for some in ranges(len(panels), most):
@@ -139,8 +161,9 @@ class _DenseExponents(_DenseProducts):
 class _SparseProducts:
     """The same from products of sparse points."""
 
-    def __init__(self, points: Any, swap: Index, finish: Finish) -> None:
-        self._points, self._swap, self._finish = points, swap, finish
+    def __init__(self, extended: _Extended, finish: Finish) -> None:
+        points = extended.part(slice(None))
+        self._points, self._swap, self._finish = points, extended.swap, finish
         arrays = points.data, points.indices, points.indptr
         self.own_bytes = sum(int(array.nbytes) for array in arrays)
 
@@ -164,14 +187,34 @@ def _of_products(kernel: ProductKernel, lengths: Any) -> Finish:
     )
 
 
-def _extended(kernel: Any, points: Any) -> tuple[Any, Index]:
-    """The points with their extra columns, and the order of columns for the left factor."""
-    scale, extra = kernel.float32_terms(points)
-    p = points.shape[1]
-    order = np.arange(p)
-    if extra is None:
-        return _joined(points, scale, []), order
-    return _joined(points, scale, [np.ones(len(extra)), extra]), np.append(order, [p + 1, p])
+class _Plain:
+    """Points as they are; `swap` is the order of columns for the left factor."""
+
+    def __init__(self, points: NDArray[np.float64]) -> None:
+        self.shape, self.dtype, self._points = points.shape, points.dtype, points
+        self.swap = np.arange(points.shape[1])
+
+    def part(self, place: slice) -> NDArray[np.float64]:
+        """Some of the points."""
+        return self._points[place]
+
+
+class _Extended:
+    """float32 points with their extra columns; `swap` is their order for the left factor."""
+
+    dtype = np.float32
+
+    def __init__(self, kernel: Any, points: Any) -> None:
+        self._scale, extra = kernel.float32_terms(points)
+        self._points, self.sparse, p = points, sp.issparse(points), points.shape[1]
+        self._columns = [] if extra is None else [np.ones(len(extra)), extra]
+        self.swap = np.append(np.arange(p), [] if extra is None else [p + 1, p]).astype(np.intp)
+        self.shape = points.shape[0], p + len(self._columns)
+
+    def part(self, place: slice) -> Any:
+        """Some of the points."""
+        columns = [column[place] for column in self._columns]
+        return _joined(self._points[place], self._scale, columns)
 
 
 def _joined(points: Any, scale: float, columns: list[Any]) -> Any:

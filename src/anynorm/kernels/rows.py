@@ -142,6 +142,7 @@ class KernelRows:
         return rows[rows < self.n]
 
     def _place(self, missing: Index) -> None:
+        self._maker.prepare()  # which a time limit may end, before anything is changed here
         slots = self._free_slots(len(missing))
         if len(slots) < len(missing):
             raise MemoryError(

@@ -8,6 +8,7 @@ ones, where these are in order.  Otherwise, one-sided (inequalities) or not:
     L1                  a weighted order statistic of t
     L2, squared         a weighted mean of t (over all rows, or over the rows that cost)
     LInf                the middle of the two extreme breakpoints
+    TopK                the middle of two order statistics, half of k from either end
     other norms         the sign changes of the slope, by Brent's method to the last digits
 """
 
@@ -65,6 +66,24 @@ def mean_of_costing(t: Array, y: Array, w: Array, one_sided: bool) -> Interval:
     return point, point
 
 
+def middle_of_ends(t: Array, y: Array, w: Array, k: float, one_sided: bool) -> Interval:
+    """Return the b that minimise the sum of the k largest ``|t - b|``, or the one-sided one.
+
+    At a minimum half of k is taken of the rows above b and half of those below.  Where the two
+    ends do not overlap, b is between them; where they are in the wrong order, or have no rows for
+    it, k is more than what costs, and the sum is that of all rows.
+    """
+    above, below = (y > 0, y < 0) if one_sided else (np.ones(len(t), dtype=bool),) * 2
+    last, first = _end(-t[above], w[above], 0.5 * k)
+    upper, lower = (-first, -last), _end(t[below], w[below], 0.5 * k)
+    if not upper[1] > lower[0]:
+        return order_statistics(t, y, w, one_sided)
+    ends = [0.5 * upper[0] + 0.5 * lower[0], 0.5 * upper[1] + 0.5 * lower[1]]
+    if upper[0] < lower[1]:  # some of these pairs are in order, others are not
+        ends = [min(max(end, lower[0]), upper[1]) for end in ends]
+    return ends[0], ends[1]
+
+
 def minimisers_of(norm: Norm, t: Array, y: Array, one_sided: bool) -> Interval:
     """Return the best biases of a norm of which nothing special is known."""
     low, high = extremes(t, y, one_sided)
@@ -117,6 +136,15 @@ def _order_statistic(t: Array, w: Array, target: float) -> Interval:
     first = min(int(np.searchsorted(below, target - slackness)), last)
     beyond = min(int(np.searchsorted(below, target + slackness, side="right")), last)
     return float(t[order[first]]), float(t[order[beyond]])
+
+
+def _end(t: Array, w: Array, target: float) -> Interval:
+    """As `_order_statistic`; no last b where all rows are as heavy as that, no first if less."""
+    total = float(w.sum())
+    if target > (1 + ROUNDING) * total:
+        return math.inf, math.inf
+    first, beyond = _order_statistic(t, w, target)
+    return first, math.inf if target >= (1 - ROUNDING) * total else beyond
 
 
 def _squared_hinge(t: Array, y: Array, w: Array) -> float:

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anynorm.norms import projections
+from anynorm.norms import best_bias, projections
 from anynorm.norms.dual_sets import BallBox, BudgetBox
 from anynorm.norms.norm import (
     Array,
@@ -78,6 +78,10 @@ class TopK(Weighted, Norm):
     def dual_set(self, C: float, weights: Array, signed: bool) -> BudgetBox:
         """Return the box ``|a| <= C w`` with the budget k C."""
         return BudgetBox(signed, C * weights, self.k * C)
+
+    def bias_interval(self, t: Array, y: Array, one_sided: bool) -> tuple[float, float]:
+        """Return the middle of two order statistics; see `Norm.bias_interval`."""
+        return best_bias.middle_of_ends(t, y, self._rows(t)[1], self.k, one_sided)
 
 
 class TopK2(Weighted, Norm):

@@ -203,6 +203,8 @@ class Problem:
 
     def scores(self, coef: Array) -> Array:
         """Return f, without the bias: ``X @ coef``, or ``K @ (y * coef)`` for a kernel."""
+        if not np.any(coef):
+            return np.zeros(self.n_rows)
         if self.gram is not None:
             return self.gram.matvec(self.y * coef)
         return self.design.matvec(coef)
@@ -287,6 +289,8 @@ class Problem:
 
     def pull_back(self, a: Array) -> Array:
         """Return ``X'(y * a)``, scaled by feature_scale, or ``K (y * a)`` for a kernel."""
+        if not np.any(a):
+            return np.zeros(self.n_coefs)
         if self.gram is not None:
             return self.gram.matvec(self.y * a)
         pulled = self.design.rmatvec(self.y * a)

@@ -16,6 +16,8 @@ from anynorm.problem.certificate import (
 from anynorm.problem.solution import Progress
 from anynorm.solvers.frame.budget import Budget
 
+_VAGUE = 0.9  # a gap above it leaves the optimum open by a factor of ten and more
+
 Report = Callable[[Progress], None] | None
 
 
@@ -89,9 +91,15 @@ class Incumbent:
         return self.reached
 
     def replace(self, values: Values, point: Any) -> bool:
-        """Keep a point whose two parts belong together, if its gap is the smallest."""
+        """Keep a point whose two parts belong together, if its gap is the smallest.
+
+        Where gaps say next to nothing, it is that of the smallest primal value.
+        """
         gap = relative_gap(values.primal, values.dual)
-        if self.primal_point is None or gap < self.gap or math.isnan(self.gap):
+        better = gap < self.gap
+        if min(gap, self.gap) > _VAGUE:
+            better = values.primal < self.primal
+        if self.primal_point is None or better or math.isnan(self.gap):
             self.primal, self.dual, self.scale = values[:3]
             self.rounding = values.rounding
             self.primal_point = self.dual_point = point

@@ -30,20 +30,23 @@ from anynorm.solvers.kernel.smo import BoxProgram, BoxResult, ValuesAt, minimise
 
 Array = NDArray[np.float64]
 
-_AT_BOUND = 1e-9  # of the bound: what is as good as there
 _FAR = 4.0  # times the largest dual that the primal value at zero allows
 
 
-def solve_box(search: KernelSearch) -> None:
-    """Block SMO for all rows, and the exact optimum of a small problem."""
+def solve_box(search: KernelSearch, most: int | None = None) -> None:
+    """Block SMO for all rows, of at most so many steps, and the exact optimum if it is small."""
+    whole = search.budget
+    budget = whole if most is None else Budget(min(most, whole.left), whole.deadline)
     found = minimise(
         search.problem,
         search.rows,
         tol=search.tol,
-        budget=search.budget,
+        budget=budget,
         start=search.start,
         report=search.best.report,
     )
+    if most is not None:
+        whole.book(budget.n_iter)
     exact = exact_optimum(search.rows.gram, box_of(search.problem), found, search.budget)
     if exact is not None:
         offer(search, exact)
@@ -94,29 +97,15 @@ def offer(search: KernelSearch, found: BoxResult) -> None:
     Scores that matter at that bias are float64; those of the other rows prove that they do not.
     """
     problem, rows = search.problem, search.rows
-    a, scores, exact, bias = problem.y * found.beta, found.scores, found.exact, found.intercept
+    a, scores, exact = problem.y * found.beta, found.scores, found.exact
     while True:
-        if not _fixes_bias(problem, found.beta):
-            bias = problem.best_bias(scores)
+        bias = problem.best_bias(scores)
         missing = rows_that_matter(problem, rows, found.beta, scores, bias) & ~exact
         if not missing.any():
             break
         scores, exact = scores.copy(), exact | missing
         scores[missing] = rows.exact_scores(found.beta, np.flatnonzero(missing))
     search.offer(a, bias, scores)
-
-
-def _fixes_bias(problem: Problem, beta: Array) -> bool:
-    """Whether variables of both signs lie between their bounds, so that there is one bias.
-
-    Asked where the best bias is a long computation: for budgets, but for those of one slack.
-    """
-    box = problem.dual_set
-    if not isinstance(box, BudgetBox) or problem.loss.bias_falls:
-        return False
-    size = np.abs(beta)
-    free = (size > _AT_BOUND * box.upper) & (size < (1 - _AT_BOUND) * box.upper)
-    return bool(np.any(beta[free] > 0) and np.any(beta[free] < 0))
 
 
 def box_of(problem: Problem) -> BoxProgram:

@@ -37,6 +37,10 @@ from anynorm.solvers.kernel.whole_matrix import (
 Array = NDArray[np.float64]
 
 _MANY_ROWS, _MOST_ITERATIONS = 200, 10_000  # from which, and for how long, features are tried
+_MANY_IN_BALL = 400  # rows from which block SMO in a ball is always slower than few features are
+_ROWS_PER_FEATURE, _MOST_FEATURES = 10, 1000  # few features: p x p systems cost no more than rows
+# Steps of pairs that take as long as the interior-point method over the features.
+_FIRST_STEPS, _STEPS_PER_ROW, _SQUARES_PER_STEP = 4000, 8, 1000
 _SHARE = 0.1  # of tol: the gap over the features, whose primal point is better than the duals'
 _WHOLE_ROWS = 500  # rows up to which a ball that block SMO misses is worth n^3
 
@@ -122,8 +126,9 @@ def _try(methods: Sequence[Method], search: KernelSearch) -> None:
             with suppress(OutOfTime), best.budget.watched():
                 method.solve(search)
         if best.primal_point is not None and (best.settled or not best.budget.goes_on()):
-            return
-    if best.primal_point is None:  # nothing could be done: no model at all, certified
+            break
+    # Never worse than no model at all, whatever rounding did.
+    if best.primal_point is None or (best.certain and best.primal > problem.zero_primal()):
         nothing = np.zeros(problem.n_rows)
         search.offer(nothing, problem.best_bias(nothing), nothing)
 
@@ -142,6 +147,33 @@ def _has_few_features(search: KernelSearch) -> bool:
 def _block_smo_would_crawl(search: KernelSearch) -> bool:
     many = search.problem.n_rows >= _MANY_ROWS
     return many and search.start is None and _has_few_features(search)
+
+
+def _far_fewer_features(search: KernelSearch) -> bool:
+    """Whether there are far fewer features than rows, and nothing to start from."""
+    gram = search.problem.gram
+    assert gram is not None
+    if not _block_smo_would_crawl(search):
+        return False
+    assert gram.X is not None
+    return gram.X.shape[1] <= min(_MOST_FEATURES, gram.n // _ROWS_PER_FEATURE)
+
+
+def _features_are_faster(search: KernelSearch) -> bool:
+    many = _MANY_ROWS if isinstance(search.problem.dual_set, PowerBall) else _MANY_IN_BALL
+    return search.problem.n_rows >= many and _far_fewer_features(search)
+
+
+def _after_some_steps(search: KernelSearch) -> None:
+    """Block SMO for about as long as the features take, as easy problems need less; then these."""
+    gram = search.problem.gram
+    assert gram is not None
+    assert gram.X is not None
+    n, p = gram.X.shape
+    steps = _FIRST_STEPS + int(n * (_STEPS_PER_ROW + p**2 / _SQUARES_PER_STEP))
+    solve_box(search, most=steps)
+    if not search.best.settled and search.budget.goes_on():
+        _over_features(search)
 
 
 def _over_features(search: KernelSearch) -> None:
@@ -196,11 +228,28 @@ def _worth_the_whole_matrix(search: KernelSearch) -> bool:
 
 METHODS = (
     Method("solving over the features", _over_features, (Box,), suits=_block_smo_would_crawl),
+    Method(
+        "some block SMO, then the features",
+        _after_some_steps,
+        (BudgetBox,),
+        suits=_far_fewer_features,
+    ),
+    Method(
+        "far fewer features than rows",
+        _over_features,
+        (BallBox, PowerBall),
+        suits=_features_are_faster,
+    ),
     Method("one linear system", solve_squares, (Box,), suits=_is_linear_system),
     Method("block SMO on some rows at a time", solve_screened, (Box,), suits=few_rows_decide),
     Method("block SMO", solve_box, (Box, BudgetBox), suits=_is_bounded),
-    Method("a last try over the features", _over_features, (Box,), suits=_has_few_features),
     Method("block SMO in a ball", solve_ball, (BallBox,)),
+    Method(
+        "a last try over the features",
+        _over_features,
+        (Box, BudgetBox, BallBox, PowerBall),
+        suits=_has_few_features,
+    ),
     Method(
         "the barrier method",
         solve_in_barrier,

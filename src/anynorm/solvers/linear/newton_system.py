@@ -95,9 +95,9 @@ class NewtonSystem:
 
         def solve(gradient, bias_gradient):
             if not has_bias:
-                return _refined(product, factor, -gradient), 0.0
+                return refined(product, factor, -gradient), 0.0
             ratio = total / (precision + total)
-            d = _refined(product, factor, ratio * bias_gradient * center - gradient)
+            d = refined(product, factor, ratio * bias_gradient * center - gradient)
             return d, float(-(bias_gradient + total * (center @ d)) / (precision + total))
 
         return solve
@@ -113,9 +113,9 @@ class NewtonSystem:
             return features.matvec(features.rmatvec(s, rows=rows), rows=rows) + s / weights
 
         def solve(gradient, bias_gradient):
-            s, e = -_refined(product, factor, features.matvec(gradient, rows=rows)), 0.0
+            s, e = -refined(product, factor, features.matvec(gradient, rows=rows)), 0.0
             if np.isfinite(precision):
-                ones = _refined(product, factor, np.ones(rows.size))
+                ones = refined(product, factor, np.ones(rows.size))
                 e = -(s.sum() + bias_gradient) / (ones.sum() + precision)
                 s = s + e * ones
             return -gradient - features.rmatvec(s, rows=rows), float(e)
@@ -188,7 +188,7 @@ def solve_factored(factor: tuple[np.ndarray, np.ndarray], rhs: np.ndarray) -> np
     return solution / (scale if rhs.ndim == 1 else scale[:, None])
 
 
-def _refined(product, factor, rhs):
+def refined(product, factor, rhs):
     """The solution by a factor, corrected by the residual of the true system while that helps."""
     x = solve_factored(factor, rhs)
     left = np.linalg.norm(rhs)

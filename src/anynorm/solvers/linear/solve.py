@@ -2,8 +2,9 @@
 
         minimise_{w, b}   1/2 sum_j (w_j / v_j)^2 + g(1 - y (X w + b))
 
-for losses whose duals are bounded one by one, with a free, a regularised or no bias.  The order
-in which methods are tried stands in `METHODS`, and for one set of features in `NEWTON_METHODS`.
+for losses whose duals are bounded one by one, by a budget or by a ball, with a free, a regularised
+or no bias.  The order in which methods are tried stands in `METHODS`, and for one set of features
+in `NEWTON_METHODS`.
 Whatever was done, the result is certified from (w, b) and the dual variables alone, and a
 method that misses the gap hands over to the next one.  Small problems are always solved to the
 last digit.
@@ -20,7 +21,7 @@ import scipy.linalg
 
 from anynorm.design import Design, design_of
 from anynorm.design.watch import unwatched
-from anynorm.norms.dual_sets import Box, CurvedBox
+from anynorm.norms.dual_sets import BallBox, Box, BudgetBox, CurvedBox, PowerBall
 from anynorm.problem import Problem
 from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.frame.budget import Budget, OutOfTime
@@ -35,6 +36,7 @@ from anynorm.solvers.linear.newton_loop import solve_newton
 from anynorm.solvers.linear.parts import RowSearch, pays
 from anynorm.solvers.linear.polish import polish_free_set
 from anynorm.solvers.linear.primal_dual import PrimalDual
+from anynorm.solvers.linear.shared_interior import solve_shared
 from anynorm.solvers.linear.straighten import straighten_dual
 
 _SMALL_ENTRIES = 2_000_000  # of X: up to here the last digits cost little
@@ -61,7 +63,8 @@ def solve_linear(
     Parameters
     ----------
     problem : Problem
-        With features X and the 2-norm regulariser; its loss is smooth or has a box dual.
+        With features X and the 2-norm regulariser; its loss is smooth, or its duals are in a box,
+        under a budget or in the ball of a p-norm.
     tol : float
         The relative duality gap to reach.
     max_iter : int
@@ -199,7 +202,8 @@ class Search:
     ) -> None:
         """Try the dual with its last digits corrected along the columns of huge scale."""
         problem, box = self.problem, self.box
-        assert isinstance(box, Box | CurvedBox)
+        if not isinstance(box, Box | CurvedBox):
+            return
         straight = straighten_dual(
             self.features, problem.y, box, problem.free_bias, self.features.from_coef(coef), dual
         )
@@ -321,11 +325,14 @@ def _on_smaller_columns(search: Search) -> None:
     search.features = features
 
 
+_SHARED_SETS = (BudgetBox, BallBox, PowerBall)
+_NEWTON_SETS = (Box, CurvedBox, *_SHARED_SETS)
+
 METHODS = (
     Method("solving for some rows at a time", _by_parts, (Box,), suits=_few_rows_decide),
     Method("dual coordinate descent", _descend, (Box,), suits=_large_and_sparse),
-    Method("Newton's method in the rows' span", _in_span, (Box, CurvedBox), suits=_few_dense_rows),
-    Method("Newton's method", _on_all_features, (Box, CurvedBox)),
+    Method("Newton's method in the rows' span", _in_span, _NEWTON_SETS, suits=_few_dense_rows),
+    Method("Newton's method", _on_all_features, _NEWTON_SETS),
     Method("Newton's method on smaller columns", _on_smaller_columns, (Box, CurvedBox)),
     Method(
         "patient dual coordinate descent",
@@ -344,6 +351,8 @@ def _newton(search: Search, view: Whole | Span, start: PrimalDual | None) -> Non
         if method.suits(search, at):
             method.solve(search, at)
             search.offer(view.to_full(at.found))
+            if not search.budget.in_time():
+                return
 
 
 class Stage:
@@ -408,6 +417,28 @@ def _from_inside(search: Search, at: Stage) -> None:
     )
 
 
+def _has_something_inside(search: Search, at: Stage) -> bool:
+    """Whether a dual point with all entries above 0 is allowed, and systems are not too large."""
+    problem = search.problem
+    classes = np.unique(problem.y[problem.row_weights() > 0])
+    balanced = problem.loss.signed or not problem.free_bias or classes.size == 2
+    return balanced and at.features.p <= _INTERIOR_SIDE
+
+
+def _within_shared_bounds(search: Search, at: Stage) -> None:
+    problem = search.problem
+    at.found = solve_shared(
+        at.features,
+        problem.y,
+        search.box,
+        search.precision,
+        cost=lambda r: problem.loss.value(r, problem.C, problem.sample_weight),
+        tol=search.goal,
+        budget=search.budget,
+        accept=lambda candidate: search.offer(at.view.to_full(candidate)),
+    )
+
+
 def _worth_polishing(search: Search, at: Stage) -> bool:
     return search.small and (search.curve is None or not search.best.reached)
 
@@ -432,6 +463,12 @@ NEWTON_METHODS = (
         suits=lambda search, at: search.curve is None,
     ),
     Method("the interior-point method", _from_inside, (Box,), suits=_bounded_and_not_reached),
+    Method(
+        "the interior-point method for shared bounds",
+        _within_shared_bounds,
+        _SHARED_SETS,
+        suits=_has_something_inside,
+    ),
     Method("the exact solution for the free set", _polish, (Box,), suits=_worth_polishing),
 )
 """What is tried on one set of features, in this order."""
