@@ -50,7 +50,7 @@ help:
 demo:
 	@sh tools/environment.sh cli
 	@$(BIN)/anynorm example demo/breast_cancer.csv >/dev/null
-	@echo "The first run compiles for half a minute."
+	@echo "The first run compiles for some seconds."
 	$(BIN)/anynorm fit demo/breast_cancer.csv --target diagnosis --id sample --positive malignant -o demo
 	@echo "Open demo/report.html in a browser."
 

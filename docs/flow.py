@@ -82,7 +82,7 @@ THERE = (
         "innermost loop",
         _hop("Design.weighted_gram", "design/interface.py"),
         _hop("advance", "solvers/one_norm/pivots.py"),
-        _hop("solve_block", "solvers/kernel/smo_loops.py"),
+        _hop("solve_block", "solvers/kernel/block_loops.py"),
         _hop("solve", "solvers/frame/factor_loops.py"),
     ),
 )

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import anynorm
+from anynorm.design.machine_code import machine_code
 from anynorm.norms import TopK
 from anynorm.solvers.kernel import solve as kernel
 from anynorm.solvers.linear import solve as linear
@@ -96,6 +97,14 @@ def test_the_ways_of_the_calls_are_drawn():
     assert FLOW["FILE"].read_text() == FLOW["drawing"](), "run python docs/flow.py"
 
 
+def _replace(old, new, monkeypatch):
+    """Something else under the names that something has in our modules."""
+    for module in [m for n, m in sys.modules.items() if n.startswith("anynorm.")]:
+        for key, value in list(vars(module).items()):
+            if value is old:
+                monkeypatch.setattr(module, key, new)
+
+
 class Follower:
     """Notes when the functions of a way are called, and which of them are then at work."""
 
@@ -114,17 +123,21 @@ class Follower:
                 else:
                     self._watch_loop(name, found, monkeypatch)
 
+        def watched(function, *given):
+            return self._entered(self.codes.get(function.__code__), machine_code(function, *given))
+
+        _replace(machine_code, watched, monkeypatch)
+
     def _watch_loop(self, name, loop, monkeypatch):
         """Compiled code is no function to a profiler: stand in for it wherever it is called."""
+        _replace(loop, self._entered(name, loop), monkeypatch)
 
+    def _entered(self, name, loop):
         def entered(*given):
             self.note(name, sys._getframe(1))
             return loop(*given)
 
-        for module in [m for n, m in sys.modules.items() if n.startswith("anynorm.")]:
-            for key, value in list(vars(module).items()):
-                if value is loop:
-                    monkeypatch.setattr(module, key, entered)
+        return entered
 
     def note(self, name, frame):
         self.time += 1

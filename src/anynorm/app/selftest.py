@@ -105,15 +105,15 @@ def threads() -> dict[str, str]:
 
 def cache() -> dict[str, str]:
     """Return where compiled code is kept, and whether it can be."""
-    from anynorm.design.compiled import cache_folder
+    from anynorm.design.code_cache import cache_folder
 
     if os.environ.get("ANYNORM_DISABLE_CACHE", "") not in ("", "0"):
         return {"folder": "none: ANYNORM_DISABLE_CACHE is set, so every process compiles anew"}
     folder = cache_folder()
     if folder is None:
         return {"folder": "none: no folder can be written to; set NUMBA_CACHE_DIR to one that can"}
-    files = pathlib.Path(folder).rglob("*.nb?")
-    sizes = [file.stat().st_size for file in files if file.is_file()]
+    found = (file for kind in ("*.nb?", "*.o") for file in pathlib.Path(folder).rglob(kind))
+    sizes = [file.stat().st_size for file in found if file.is_file()]
     return {"folder": folder, "files": f"{len(sizes):,}, {sum(sizes) / 2**20:.1f} MB"}
 
 

@@ -1,76 +1,21 @@
-"""How our loops are compiled: one decorator, with an on-disk cache wherever one can be kept.
-
-The cache lies beside the package, or with the user's caches where that cannot be written, in a
-folder that is named by our version and Numba's: what another version has left is never read.
-`NUMBA_CACHE_DIR` names another folder, `ANYNORM_DISABLE_CACHE=1` turns the cache off (locked
-installs).  Where no folder can be written, each process compiles anew instead of failing.
-
-Ctrl-C while Numba is imported or compiles would leave its tables half-made, and break it for the
-rest of the process: the signal waits until Numba has finished, and is then delivered.
-"""
+"""How loops on arrays are compiled, by Numba: one decorator, cached wherever that can be."""
 
 from __future__ import annotations
 
 import functools
-import gc
-import os
-import pathlib
-import signal
-import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from anynorm import __version__
-from anynorm.design.waiting import compiling
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C back inside, and deliver it at the end; in the main thread, where it arrives.
-
-    Examples
-    --------
-    >>> import signal
-    >>> from anynorm.design.compiled import uninterrupted
-    >>> try:
-    ...     with uninterrupted():
-    ...         signal.raise_signal(signal.SIGINT)
-    ...         print("finished")
-    ... except KeyboardInterrupt:
-    ...     print("interrupted")
-    finished
-    interrupted
-    """
-    handler = signal.getsignal(signal.SIGINT)
-    here = threading.current_thread() is threading.main_thread()
-    if handler is None or not here:  # not set by Python, or never called in this thread
-        yield
-        return
-    arrived: list[int] = []
-    try:
-        signal.signal(signal.SIGINT, lambda number, _: arrived.append(number))
-    except ValueError:  # the main thread of a subinterpreter
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if arrived:
-            signal.raise_signal(signal.SIGINT)
-
+from anynorm.design.code_cache import cache_folder, undisturbed, uninterrupted
 
 with uninterrupted():
     from llvmlite import ir
-    from numba import __version__ as numba_version
     from numba import config, njit, types
+    from numba.core.runtime.nrt import rtsys
     from numba.extending import intrinsic, overload
-    from numba.misc.appdirs import AppDirs
 
 __all__ = [
-    "cache_folder",
     "inlined",
     "inner_loop",
     "intrinsic",
@@ -108,49 +53,9 @@ def ordered_loop(function: Callable[..., Any]) -> Callable[..., Any]:
     return _compiled(function, fastmath=_IN_ORDER)
 
 
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """No search for cyclic garbage inside: a seventh of the time of the compiler, with no gain."""
-    paused = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if paused:
-            gc.enable()
-
-
-@functools.cache
-def cache_folder() -> str | None:
-    """Where compiled code is kept: a folder that can be written, None where there is none.
-
-    Examples
-    --------
-    >>> from anynorm.design.compiled import cache_folder
-    >>> folder = cache_folder()
-    """
-    if os.environ.get("ANYNORM_DISABLE_CACHE", "") not in ("", "0"):
-        return None
-    package = pathlib.Path(__file__).parents[1] / "__pycache__"
-    name = f"anynorm-{__version__}-numba-{numba_version}"
-    own = (package / name, pathlib.Path(AppDirs("anynorm", False).user_cache_dir) / name)
-    given = _settings.CACHE_DIR
-    for folder in (pathlib.Path(given),) if given else own:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=folder).close()
-        except OSError:
-            continue
-        return str(folder)
-    return None
-
-
-def _fate() -> str:
-    """What becomes of compiled code, in words."""
-    folder = cache_folder()
-    if folder is None:
-        return "every process does so, as nothing can be kept (see `anynorm doctor`)"
-    return f"kept in {folder}"
+def ordered_inner_loop(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As `inner_loop`, for functions whose digits depend on the order of their operations."""
+    return _compiled(function, fastmath=_IN_ORDER, no_cpython_wrapper=True, cache=False)
 
 
 @contextmanager
@@ -164,22 +69,38 @@ def _numba_caches_in(folder: str | None) -> Iterator[None]:
         _settings.CACHE_DIR = before
 
 
+def _load(cache: Any, signature: Any, context: Any) -> Any:
+    """What Numba's cache has, without the tables of all that Numba can compile.
+
+    They take a quarter of a second to fill.  Compiled code needs none of them, and whoever compiles
+    fills them.
+    """
+    rtsys.initialize(context)
+    with cache._guard_against_spurious_io_errors():
+        return cache._load_overload(signature, context)
+
+
 def _compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     folder = cache_folder()
     # Nobody calls them from C; those that are called by other loops alone are kept with these.
+    # Divisions by zero give inf or NaN: an exception for each of them is a branch to compile.
     defaults = {
         "nogil": True,
         "fastmath": _REORDER,
+        "error_model": "numpy",
         "no_cfunc_wrapper": True,
         "cache": folder is not None,
     }
     with _numba_caches_in(folder):
         dispatcher = njit(**{**defaults, **options})(function)
+    cache: Any = dispatcher._cache
+    if cache.cache_path is not None:
+        cache.load_overload = functools.partial(_load, cache)
     compile = dispatcher.compile
 
     @functools.wraps(compile)
     def compile_to_the_end(*signature: Any) -> Any:
-        with uninterrupted(), _without_collection(), compiling(_fate()):
+        with undisturbed():
             return compile(*signature)
 
     dispatcher.compile = compile_to_the_end  # which Numba calls for types that are new to it

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 import anynorm
 from anynorm.app import first_fits
 from anynorm.app.cli.app import app
-from anynorm.design import compiled
+from anynorm.design import code_cache
 
 
 def test_every_estimator_that_learns_a_classifier_or_a_lasso_is_there():
@@ -28,12 +28,12 @@ def test_the_fits_run_and_the_folder_is_named(monkeypatch):
     result = CliRunner().invoke(app, ["warm-up"])
     assert result.exit_code == 0, result.output
     assert f"{len(first_fits.STORAGES)} kinds of fits are compiled" in result.stdout
-    assert str(compiled.cache_folder()) in result.stdout.replace("\n", "")
+    assert str(code_cache.cache_folder()) in result.stdout.replace("\n", "")
     assert not CliRunner().invoke(app, ["warm-up", "--quiet"]).stdout
 
 
 def test_without_a_folder_it_says_so(monkeypatch):
-    monkeypatch.setattr(compiled, "cache_folder", lambda: None)
+    monkeypatch.setattr(code_cache, "cache_folder", lambda: None)
     result = CliRunner().invoke(app, ["warm-up"])
     assert result.exit_code == 2
     assert "Set NUMBA_CACHE_DIR" in result.stderr

@@ -16,7 +16,7 @@ def warm_up(quiet: arguments.Quiet = False) -> None:
     """
     with output.exit_codes():
         from anynorm.app.first_fits import first_fits
-        from anynorm.design.compiled import cache_folder
+        from anynorm.design.code_cache import cache_folder
 
         folder = cache_folder()
         if folder is None:

@@ -27,8 +27,9 @@ from anynorm.kernels.rows import KernelRows
 from anynorm.problem.certificate import Values, relative_gap
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.frame.patience import Patience
+from anynorm.solvers.kernel.block_loops import block_solver
 from anynorm.solvers.kernel.free_steps import Face, FreeSteps
-from anynorm.solvers.kernel.smo_loops import VARIABLES, largest, pulls, rises_and_falls, solve_block
+from anynorm.solvers.kernel.smo_loops import VARIABLES, largest, pulls, rises_and_falls
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -163,6 +164,7 @@ class _BlockSearch:
         budget: Budget,
     ) -> None:
         self.rows, self.box, self.matters, self.budget = rows, box, matters, budget
+        self.solve_block = block_solver()
         self.diagonal = np.empty(0) if box.diagonal is None else box.diagonal
         self.n_blocks = 0
         self.next_shrink = _SHRINK_AFTER
@@ -357,17 +359,19 @@ class _BlockSearch:
         index = box.row[block]
         slots = self.rows.load(index)
         try:
-            value, sign = self.value[block], box.sign[block]
-            steps = solve_block(
+            value, sign, q = self.value[block], box.sign[block], len(block)
+            steps = self.solve_block(
+                q,
                 self._square(slots, block),
                 self.pull[block],
                 value,
                 sign,
                 box.lower[block],
                 box.upper[block],
+                *np.empty((3, q)),
                 self.left,
                 _INNER * self.violation,
-                min(self.budget.left, _STEPS_PER_VARIABLE * len(block)),
+                min(self.budget.left, _STEPS_PER_VARIABLE * q),
             )
             change = sign * (value - self.value[block])
             moved = change != 0

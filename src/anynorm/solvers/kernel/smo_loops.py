@@ -1,21 +1,19 @@
-"""The loops of the block solver: two variables at a time, within a small block.
+"""The loops of the block solver over all variables: how much they pull, and which pull most.
 
 A variable v_k moves beta of its row by sign_k.  Its pull is the negative gradient along beta,
 
     F_k = sign_k gain_k - (K beta)_row - d_row beta_row ,
 
-and a pair (i, j) with F_i > F_j gains by beta_i += t, beta_j -= t.  With a budget on sum v that is
-used up, pairs that would raise both variables are out; the others still span every direction.
+and those that can move up or down by it are the candidates for a block (`block_loops`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from anynorm.design.compiled import inlined, inner_loop, loop
+from anynorm.design.compiled import inlined, loop
 
 VARIABLES = 1024  # of a part: a few microseconds
-_FLAT = 1e-12  # of the diagonal: curvatures below count as this
 
 
 @loop
@@ -55,104 +53,6 @@ def rises_and_falls(
             down_negative = max(down_negative, -np.inf if positive else fall)
         ends[part, 0], ends[part, 1] = up, up_negative
         ends[part, 2], ends[part, 3] = down, down_negative
-
-
-@inner_loop
-def mark(k, value, sign, lower, upper, rises, falls):
-    """Whether beta can rise (0 or -inf, to be added) and fall (1 or 0, a factor) by variable k."""
-    inside, positive = value[k] < upper[k], value[k] > lower[k]
-    up, down = (inside, positive) if sign[k] > 0 else (positive, inside)
-    rises[k] = 0.0 if up else -np.inf
-    falls[k] = 1.0 if down else 0.0
-
-
-@inner_loop
-def best_riser(pull, rises, sign, among):
-    """The variable of the largest F that can rise, of one sign (or of both, for 0), or -1."""
-    best, k_best = -np.inf, -1
-    for k in range(pull.size):
-        key = pull[k] + rises[k]
-        if key > best and (among == 0.0 or sign[k] == among):
-            best, k_best = key, k
-    return k_best
-
-
-@inner_loop
-def best_partner(i, square, pull, falls, sign, tight, gains):
-    """The j whose pair with i gains most to second order, that gain, and the largest F_i - F_j."""
-    row, own, here, widest = square[i], square[i, i], pull[i], 0.0
-    for j in range(pull.size):
-        difference = max(here - pull[j], 0.0) * falls[j]
-        curvature = own + square[j, j] - 2.0 * row[j]
-        floor = _FLAT * (abs(own) + abs(square[j, j])) + 1e-300
-        gains[j] = difference * difference / max(curvature, floor)
-        widest = max(widest, difference)
-    best, j_best = 0.0, -1
-    for j in range(pull.size):
-        if gains[j] > best and not (tight and sign[i] > sign[j]):
-            best, j_best = gains[j], j
-    if tight and sign[i] > 0:
-        widest = 0.0
-        for j in range(pull.size):
-            if sign[j] > 0:
-                widest = max(widest, (here - pull[j]) * falls[j])
-    return j_best, best, widest
-
-
-@inlined
-def move(i, j, square, pull, value, sign, lower, upper, left):
-    """The best step of a pair, cut where a bound or the budget is met; returns what is left."""
-    floor = _FLAT * (abs(square[i, i]) + abs(square[j, j])) + 1e-300
-    curvature = max(square[i, i] + square[j, j] - 2.0 * square[i, j], floor)
-    step = (pull[i] - pull[j]) / curvature
-    up = upper[i] - value[i] if sign[i] > 0 else value[i] - lower[i]
-    down = value[j] - lower[j] if sign[j] > 0 else upper[j] - value[j]
-    raises = sign[i] > sign[j]
-    if raises:
-        step = min(step, 0.5 * left)
-    step = min(step, up, down)
-    if raises:
-        left = 0.0 if 2.0 * step >= left else left - 2.0 * step
-    elif sign[i] < sign[j]:
-        left += 2.0 * step
-    value[i] += sign[i] * step
-    value[j] -= sign[j] * step
-    if step == up:
-        value[i] = upper[i] if sign[i] > 0 else lower[i]
-    if step == down:
-        value[j] = lower[j] if sign[j] > 0 else upper[j]
-    first, second = square[i], square[j]
-    for k in range(pull.size):
-        pull[k] -= step * (first[k] - second[k])
-    return left
-
-
-@loop
-def solve_block(square, pull, value, sign, lower, upper, left, tol, max_steps):
-    """Minimise over the variables of a block; returns the steps made."""
-    q = pull.size
-    rises, falls, gains = np.empty(q), np.empty(q), np.empty(q)
-    for k in range(q):
-        mark(k, value, sign, lower, upper, rises, falls)
-    for steps in range(max_steps):
-        tight = left <= 0.0
-        i = best_riser(pull, rises, sign, -1.0 if tight else 0.0)
-        j, gain, widest = -1, 0.0, 0.0
-        if i >= 0:
-            j, gain, widest = best_partner(i, square, pull, falls, sign, tight, gains)
-        if tight:
-            other = best_riser(pull, rises, sign, 1.0)
-            if other >= 0:
-                k, more, wide = best_partner(other, square, pull, falls, sign, tight, gains)
-                widest = max(widest, wide)
-                if more > gain:
-                    i, j = other, k
-        if widest <= tol or j < 0:
-            return steps
-        left = move(i, j, square, pull, value, sign, lower, upper, left)
-        mark(i, value, sign, lower, upper, rises, falls)
-        mark(j, value, sign, lower, upper, rises, falls)
-    return max_steps
 
 
 @inlined

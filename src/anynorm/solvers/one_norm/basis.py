@@ -6,7 +6,6 @@ m^2 operations each.  `inverse[c, r]` belongs to column slot c and row slot r; `
 
 from __future__ import annotations
 
-from anynorm.design.compiled import inlined, inner_loop
 from anynorm.solvers.one_norm.state import (
     BETA,
     COEF,
@@ -17,104 +16,117 @@ from anynorm.solvers.one_norm.state import (
     ROW,
     SIGN,
     VALUES,
+    block,
+    inverse,
+    member,
+    n_rows,
+    row,
+    slot,
 )
 
 
-@inner_loop
-def combine(block, coefs, m, out):
-    """Out += sum_c coefs[c] * block[c, :] over the first m."""
-    c = 0
+def combine(tables, coefs, m, out):
+    """Out += sum_c coefs[c] * block[c] over the first m."""
+    n, c = n_rows(tables), 0
     while c + 4 <= m:
         t0, t1, t2, t3 = coefs[c], coefs[c + 1], coefs[c + 2], coefs[c + 3]
-        for i in range(out.size):
-            out[i] += (t0 * block[c, i] + t1 * block[c + 1, i]) + (
-                t2 * block[c + 2, i] + t3 * block[c + 3, i]
-            )
+        b0, b1 = block(tables, c), block(tables, c + 1)
+        b2, b3 = block(tables, c + 2), block(tables, c + 3)
+        for i in range(n):
+            out[i] += (t0 * b0[i] + t1 * b1[i]) + (t2 * b2[i] + t3 * b3[i])
         c += 4
     while c < m:
-        t0 = coefs[c]
-        for i in range(out.size):
-            out[i] += t0 * block[c, i]
+        t0, b0 = coefs[c], block(tables, c)
+        for i in range(n):
+            out[i] += t0 * b0[i]
         c += 1
 
 
-@inlined
-def times(matrix, m, v, out):
-    """Out = matrix[:m, :m] @ v."""
+def times(tables, m, v, out):
+    """Out = M^-1 v."""
     for c in range(m):
-        total = 0.0
+        line, total = inverse(tables, c), 0.0
         for r in range(m):
-            total += matrix[c, r] * v[r]
+            total += line[r] * v[r]
         out[c] = total
 
 
-@inner_loop
-def times_transposed(matrix, m, v, out):
-    """Out = matrix[:m, :m]' @ v."""
+def times_transposed(tables, m, v, out):
+    """Out = M^-T v."""
     for r in range(m):
         out[r] = 0.0
     for c in range(m):
-        t = v[c]
+        line, t = inverse(tables, c), v[c]
         if t != 0.0:
             for r in range(m):
-                out[r] += t * matrix[c, r]
+                out[r] += t * line[r]
 
 
-@inner_loop
-def subtract_multiples(inverse, m, factors, line, left_out):
+def subtract_multiples(tables, m, factors, line, left_out):
     """Take factors[c] * line from each row c < m of the inverse, except one."""
     for c in range(m):
-        t = factors[c]
+        own, t = inverse(tables, c), factors[c]
         if c != left_out:
             for r in range(m):
-                inverse[c, r] -= t * line[r]
+                own[r] -= t * line[r]
 
 
-@inlined
-def enter_row(row, slot, inverse, block, m, entering, leaving):
+def enter_row(tables, m, entering, leaving):
     """A row enters E: in the slot of one that leaves, or in slot m, together with a column.
 
     `MOVED` is the column `leaving` of the inverse, or for ``leaving == m`` the inverse times the
-    column that enters, which is in `VALUES`.
+    column that enters, which is in `VALUES`.  Returns the pivot; nothing is done where it is 0.
     """
-    goal, product, moved = slot[GOAL], slot[PRODUCT], slot[MOVED]
-    pivot = -row[VALUES, entering]
+    goal, product, moved = slot(tables, GOAL), slot(tables, PRODUCT), slot(tables, MOVED)
+    pivot = -row(tables, VALUES)[entering]
     for c in range(m):
-        goal[c] = block[c, entering]
+        goal[c] = block(tables, c)[entering]
         pivot += goal[c] * moved[c]
-    times_transposed(inverse, m, goal, product)
+    times_transposed(tables, m, goal, product)
     if leaving < m:
         pivot = product[leaving]
         product[leaving] = 0.0
+    if pivot == 0.0:
+        return pivot
     for c in range(m):
         goal[c] = moved[c] / pivot
-    subtract_multiples(inverse, m, goal, product, m)
+    subtract_multiples(tables, m, goal, product, m)
     for c in range(m):
-        inverse[c, leaving] = goal[c]
+        inverse(tables, c)[leaving] = goal[c]
     if leaving == m:
+        line = inverse(tables, m)
         for r in range(m):
-            inverse[m, r] = product[r] / pivot
-        inverse[m, m] = -1.0 / pivot
+            line[r] = product[r] / pivot
+        line[m] = -1.0 / pivot
+    return pivot
 
 
-@inlined
-def leave_column(slot, inverse, m, place):
-    """The column in slot `place` leaves V, for what `MOVED` belongs to: a column or a row."""
-    moved = slot[MOVED]
-    for r in range(m):
-        inverse[place, r] /= moved[place]
-    subtract_multiples(inverse, m, moved, inverse[place], place)
+def leave_column(tables, m, place):
+    """The column in slot `place` leaves V, for what `MOVED` belongs to: a column or a row.
+
+    Returns the pivot; nothing is done where it is 0.
+    """
+    moved, line = slot(tables, MOVED), inverse(tables, place)
+    pivot = moved[place]
+    if pivot != 0.0:
+        for r in range(m):
+            line[r] /= pivot
+        subtract_multiples(tables, m, moved, line, place)
+    return pivot
 
 
-@inlined
-def fill_places(slot, member, inverse, block, last, row_place, column_place):
+def fill_places(tables, last, row_place, column_place):
     """The last row and the last column take the places of those that have left."""
     for c in range(last + 1):
-        inverse[c, row_place] = inverse[c, last]
+        line = inverse(tables, c)
+        line[row_place] = line[last]
+    line, own = inverse(tables, column_place), inverse(tables, last)
     for r in range(last + 1):
-        inverse[column_place, r] = inverse[last, r]
-    member[ROW, row_place], slot[BETA, row_place] = member[ROW, last], slot[BETA, last]
-    member[COLUMN, column_place] = member[COLUMN, last]
-    slot[SIGN, column_place], slot[COEF, column_place] = slot[SIGN, last], slot[COEF, last]
-    for i in range(block.shape[1]):
-        block[column_place, i] = block[last, i]
+        line[r] = own[r]
+    E, V, beta = member(tables, ROW), member(tables, COLUMN), slot(tables, BETA)
+    E[row_place], beta[row_place], V[column_place] = E[last], beta[last], V[last]
+    sign, coef = slot(tables, SIGN), slot(tables, COEF)
+    sign[column_place], coef[column_place] = sign[last], coef[last]
+    line, own = block(tables, column_place), block(tables, last)
+    for i in range(n_rows(tables)):
+        line[i] = own[i]

@@ -6,11 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from anynorm.design.addresses import list_of
+from anynorm.design.machine_code import machine_code
+from anynorm.design.row_access import stored_rows
 from anynorm.problem import Problem
 from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.one_norm import knots, pivots
 from anynorm.solvers.one_norm import state as at
-from anynorm.solvers.one_norm.knots import depart, true_coefs
-from anynorm.solvers.one_norm.pivots import advance
+from anynorm.solvers.one_norm.knots import ZERO
 
 END_SHARE = 1e-9  # of the largest lambda: events below it are rounding
 STRENGTHS = (1.0, 0.1, 10.0)  # of the change to general position, one per attempt
@@ -48,7 +51,7 @@ class Engine:
     def __init__(self, problem: Problem, attempt: int, budget: Budget) -> None:
         n, p = problem.design.shape
         self.problem, self.n, self.p, self.budget = problem, n, p, budget
-        self.X = problem.design.row_access()
+        self.X, self._entries = stored_rows(problem.design.row_access(), at.FIRST_OF_X)
         self.row, self.column, constant = general_position(problem, attempt)
         capacity = min(_FIRST_CAPACITY, min(n, p) + 2)
         self.slot = np.zeros((len(at.SLOT_NAMES), capacity))
@@ -60,6 +63,7 @@ class Engine:
         self.scalar[at.MOST_FEATURES] = p
         self.scalar[[at.MOST_KNOTS, at.MOST_S]] = np.inf
         self.scalar[at.ZERO_PRIMAL] = problem.zero_primal() / problem.C
+        self._list_tables()
 
     @property
     def n_pivots(self) -> int:
@@ -103,8 +107,9 @@ class Engine:
 
     def coefs(self) -> np.ndarray:
         """The true coefficients of V."""
-        true_coefs(self.row, self.slot, self.member, self.inverse, self.length)
-        return self.slot[at.TRUE_COEF, : self.length]
+        inverse = self.inverse[: self.length, : self.length]
+        coefs = inverse @ self.row[at.Y, self.rows]
+        return np.where(np.abs(coefs) > ZERO * np.abs(inverse).sum(axis=1), coefs, 0.0)
 
     def betas(self) -> np.ndarray:
         """Beta = y a with the true costs, at the present lambda."""
@@ -210,13 +215,11 @@ class Engine:
         # At least one pivot of the largest basis, at most a few hundredths of a second.
         work = max(_WORK, 2.0 * (min(self.n, self.p) + 8) * (2 * self.n + self.p))
         scalar, quiet = self.scalar, 0.0
+        advance = machine_code(pivots.advance, self.X, int, self.record is not None, int, float)
         while True:
             before = scalar.copy()
-            pivots = int(min(max(1, self.budget.left), _PIVOTS))
-            try:
-                code = advance(self.X, *self._tables, self.record, pivots, work)
-            except ZeroDivisionError:  # a pivot of zero: rows or columns that rounding made equal
-                return at.STUCK
+            most = int(min(max(1, self.budget.left), _PIVOTS))
+            code = advance(self._tables.ctypes.data, most, work)
             made = scalar[at.PIVOTS] - before[at.PIVOTS]
             self.budget.book(int(made))
             if code == at.GROW:
@@ -237,10 +240,12 @@ class Engine:
             if not self.budget.goes_on():
                 return at.MORE
 
-    @property
-    def _tables(self) -> tuple[np.ndarray, ...]:
-        basis = self.slot, self.member, self.inverse, self.block
-        return self.row, self.column, *basis, self.scalar
+    def _list_tables(self) -> None:
+        """Their addresses, for the loops; again whenever there is a new table."""
+        basis = self.slot, self.member, self.scalar, self.inverse, self.block
+        self._tables = list_of(
+            (self.row, self.column, *basis, *self._entries, *(self.record or ()))
+        )
 
     def refresh(self) -> bool:
         """Everything from the sets alone; whether the basis is regular."""
@@ -293,23 +298,26 @@ class Engine:
             np.zeros((entries, duals)),
         )
         self.scalar[at.MOVING_ON] = 1.0
+        self._list_tables()
 
     def finish_record(self, lam: float) -> None:
         """Record the duals of the last knot at the given lambda."""
         self.slot[at.TRUE_BETA, : self.length] = self._tight_betas(lam)
-        tables = self.row, self.column, self.slot, self.member, self.scalar
-        depart(self.X, *tables, self.record, float(lam))
+        depart = machine_code(knots.depart, self.X, int, int, float)
+        depart(self._tables.ctypes.data, self.length, float(lam))
 
     def _widen_basis(self) -> None:
         """Twice the room for rows and columns."""
         self.slot, self.member = _doubled(self.slot, 1), _doubled(self.member, 1)
         self.inverse, self.block = _doubled(_doubled(self.inverse, 0), 1), _doubled(self.block, 0)
+        self._list_tables()
 
     def _widen_record(self) -> None:
         """Twice the room of each kind."""
         assert self.record is not None
         knots, coefs, duals = (_doubled(table, 1) for table in self.record)
         self.record = knots, coefs, duals
+        self._list_tables()
 
 
 def general_position(problem: Problem, attempt: int) -> tuple[np.ndarray, np.ndarray, float]:

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.linalg
 
-from anynorm.design.column_block import ColumnBlock
-from anynorm.design.column_loops import descend_columns
+if TYPE_CHECKING:
+    from anynorm.design.column_block import ColumnBlock
 
 _FIRST_STEPS = 8  # of conjugate gradients, while changes of sign cut Newton steps short
 _MOST_STEPS = 512  # once they can be taken whole
@@ -57,6 +58,8 @@ class QuadraticModel:
 
     def descend(self, order: np.ndarray) -> float:
         """One pass of coordinate descent, the bias last; returns the largest violation."""
+        from anynorm.design.column_loops import descend_columns  # imports Numba: only where needed
+
         violation = 0.0
         for piece in self.block.pieces(order):
             found = descend_columns(

@@ -22,9 +22,8 @@ which the gap of each knot verifies.
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
-from anynorm.design.compiled import inlined, loop
 from anynorm.design.limits import ROUNDING
 from anynorm.design.row_access import read_column
 from anynorm.solvers.one_norm.basis import (
@@ -73,6 +72,7 @@ from anynorm.solvers.one_norm.state import (
     NOTHING,
     PENALTY,
     PIVOTS,
+    PRODUCT,
     PULL,
     RATE,
     REFRESH,
@@ -93,253 +93,289 @@ from anynorm.solvers.one_norm.state import (
     VALUES,
     WEIGHT,
     Y,
+    block,
+    capacity,
+    column,
+    inverse,
+    member,
+    n_columns,
+    n_rows,
     pull,
+    room_for_coefs,
+    room_for_duals,
+    room_for_knots,
+    row,
+    scalar,
+    slot,
 )
 
 _PIVOTS = 100  # between two refreshes
 _DRIFT = 3e-12  # of the largest score: what residuals of E, which are zero, may have drifted
 
 
-@inlined
-def drifted(row, member, m, largest):
+def drifted(tables, m, largest):
     """Whether rounding has moved the rows of E from zero."""
-    worst = 0.0
+    residual, E, worst = row(tables, RESIDUAL), member(tables, ROW), 0.0
     for r in range(m):
-        worst = max(worst, abs(row[RESIDUAL, member[ROW, r]]))
+        worst = max(worst, abs(residual[E[r]]))
     return worst > _DRIFT * largest
 
 
-@inlined
-def rates(X, column, slot, member, inverse, scalar, m):
+def rates(X, tables, m, constant):
     """How the duals of E (`TAU`) and all pulls (`SLOPE`) move with lambda."""
-    goal, tau, slope = slot[GOAL], slot[TAU], column[SLOPE]
+    goal, tau, gain, sign = (
+        slot(tables, GOAL),
+        slot(tables, TAU),
+        slot(tables, GAIN),
+        slot(tables, SIGN),
+    )
+    slope, rate = column(tables, SLOPE), column(tables, RATE)
+    free, weight = column(tables, FREE), column(tables, WEIGHT)
+    V, p = member(tables, COLUMN), n_columns(tables)
     for c in range(m):
-        j = member[COLUMN, c]
-        slot[GAIN, c] = 0.0 if column[FREE, j] else slot[SIGN, c] * column[WEIGHT, j]
-        goal[c] = slot[GAIN, c] - column[RATE, j]
-    times_transposed(inverse, m, goal, tau)
-    for j in range(slope.size):
-        slope[j] = column[RATE, j]
-    pull(X, member[ROW], tau, m, scalar[CONSTANT], slope)
+        j = V[c]
+        gain[c] = 0.0 if free[j] else sign[c] * weight[j]
+        goal[c] = gain[c] - rate[j]
+    times_transposed(tables, m, goal, tau)
+    for j in range(p):
+        slope[j] = rate[j]
+    pull(X, tables, member(tables, ROW), tau, m, constant, slope)
 
 
-@inlined
-def dual_event(row, column, slot, member, m, lam):
+def dual_event(tables, m, lam):
     """The first event as lambda falls: (kind, slot or column, fall of lambda, sign).
 
     The sign is that of the residual of a row that leaves E, or of a coefficient that enters.
     """
-    kind, index, best, sign, reach = NOTHING, m, np.inf, 0.0, 0.0
+    kind, index, best, sign, reach = NOTHING, m, math.inf, 0.0, 0.0
+    tau, beta, E, y = slot(tables, TAU), slot(tables, BETA), member(tables, ROW), row(tables, Y)
     for r in range(m):
-        reach += slot[TAU, r] * slot[TAU, r]
-    reach = ROUNDING * np.sqrt(reach)  # rates below it are rounding
+        reach += tau[r] * tau[r]
+    reach = ROUNDING * math.sqrt(reach)  # rates below it are rounding
+    cost, low = row(tables, COST), row(tables, LOW)
+    cost_rate, low_rate = row(tables, COST_RATE), row(tables, LOW_RATE)
     for r in range(m):
-        i = member[ROW, r]
-        a, rate = row[Y, i] * slot[BETA, r], row[Y, i] * slot[TAU, r]
-        closing = row[COST_RATE, i] - rate
-        room = row[COST, i] + lam * row[COST_RATE, i] - a
+        i = E[r]
+        a, rate = y[i] * beta[r], y[i] * tau[r]
+        closing = cost_rate[i] - rate
+        room = cost[i] + lam * cost_rate[i] - a
         if closing > reach and room < best * closing:
             kind, index, sign, best = LEAVES, r, 1.0, max(room, 0.0) / closing
-        closing = rate - row[LOW_RATE, i]
-        room = a - row[LOW, i] - lam * row[LOW_RATE, i]
+        closing = rate - low_rate[i]
+        room = a - low[i] - lam * low_rate[i]
         if closing > reach and room < best * closing:
             kind, index, sign, best = LEAVES, r, -1.0, max(room, 0.0) / closing
-    for j in range(column.shape[1]):
-        if column[USED, j]:
+    weight, slack, size = column(tables, WEIGHT), column(tables, SLACK), column(tables, SIZE)
+    used, pulls, slopes = column(tables, USED), column(tables, PULL), column(tables, SLOPE)
+    for j in range(n_columns(tables)):
+        if used[j]:
             continue
-        u, slope = column[WEIGHT, j], column[SLOPE, j]
-        bound, flat = lam * u + column[SLACK, j], reach * column[SIZE, j]
-        room = bound - column[PULL, j]
+        u, slope = weight[j], slopes[j]
+        bound, flat = lam * u + slack[j], reach * size[j]
+        room = bound - pulls[j]
         if u - slope > flat and room < best * (u - slope):
             kind, index, sign, best = ENTERS, j, 1.0, max(room, 0.0) / (u - slope)
-        room = bound + column[PULL, j]
+        room = bound + pulls[j]
         if u + slope > flat and room < best * (u + slope):
             kind, index, sign, best = ENTERS, j, -1.0, max(room, 0.0) / (u + slope)
     return kind, index, best, sign
 
 
-@inlined
-def primal_event(row, slot, m):
+def primal_event(tables, m):
     """The first event along the edge: (kind, row or slot, step).
 
     Here ENTERS is a row, LEAVES a column.
     """
-    flat = 0.0
-    for i in range(row.shape[1]):
-        flat = max(flat, abs(row[CHANGE, i]))
+    y, side = row(tables, Y), row(tables, SIDE)
+    change, residual, n, flat = row(tables, CHANGE), row(tables, RESIDUAL), n_rows(tables), 0.0
+    for i in range(n):
+        flat = max(flat, abs(change[i]))
     flat *= ROUNDING
-    kind, index, best = NOTHING, m, np.inf
-    for i in range(row.shape[1]):
+    kind, index, best = NOTHING, m, math.inf
+    for i in range(n):
         # Towards zero: the residual of a row above falls, that of one below rises.
-        inwards = 1.0 if row[SIDE, i] == ABOVE else -1.0
-        rate, room = inwards * row[Y, i] * row[CHANGE, i], inwards * row[RESIDUAL, i]
-        if row[SIDE, i] != TIGHT and rate > flat and room < best * rate:
+        inwards = 1.0 if side[i] == ABOVE else -1.0
+        rate, room = inwards * y[i] * change[i], inwards * residual[i]
+        if side[i] != TIGHT and rate > flat and room < best * rate:
             kind, index, best = ENTERS, i, max(room, 0.0) / rate
+    sign, direction, coef = slot(tables, SIGN), slot(tables, DIRECTION), slot(tables, COEF)
     for c in range(m):
-        rate, room = -slot[SIGN, c] * slot[DIRECTION, c], slot[SIGN, c] * slot[COEF, c]
+        rate, room = -sign[c] * direction[c], sign[c] * coef[c]
         if rate > 0 and room < best * rate:
             kind, index, best = LEAVES, c, max(room, 0.0) / rate
     return kind, index, best
 
 
-@inlined
-def edge_of(X, row, column, slot, member, inverse, block, scalar, m, kind, index, sign):
+def edge_of(X, tables, m, constant, kind, index, sign):
     """How coefficients (`DIRECTION`) and scores (`CHANGE`) move after a dual event.
 
     `VALUES` becomes the column that enters, `MOVED` the inverse times it or a column of it.
     """
-    moved, values, change, goal = slot[MOVED], row[VALUES], row[CHANGE], slot[GOAL]
-    turn = -sign
+    moved, direction, goal = slot(tables, MOVED), slot(tables, DIRECTION), slot(tables, GOAL)
+    values, change, E = row(tables, VALUES), row(tables, CHANGE), member(tables, ROW)
+    n, turn, share = n_rows(tables), -sign, 0.0
     if kind == LEAVES:
-        turn *= row[Y, member[ROW, index]]
+        turn *= row(tables, Y)[E[index]]
         for c in range(m):
-            moved[c] = inverse[c, index]
-        for i in range(change.size):
-            change[i] = 0.0
+            moved[c] = inverse(tables, c)[index]
     else:
-        if index < column.shape[1] - 1:
-            read_column(X, index, values)
+        if index < n_columns(tables) - 1:
+            read_column(X, tables, index, values, n)
         else:
-            for i in range(values.size):
-                values[i] = scalar[CONSTANT]
+            for i in range(n):
+                values[i] = constant
         for r in range(m):
-            goal[r] = values[member[ROW, r]]
-        times(inverse, m, goal, moved)
-        for i in range(change.size):
-            change[i] = sign * values[i]
+            goal[r] = values[E[r]]
+        times(tables, m, goal, moved)
+        share = sign
+    for i in range(n):
+        change[i] = share * values[i]
     for c in range(m):
-        slot[DIRECTION, c] = turn * moved[c]
-    combine(block, slot[DIRECTION], m, change)
+        direction[c] = turn * moved[c]
+    combine(tables, direction, m, change)
     for r in range(m):  # rounding apart, the other rows of E stay at zero
         if r != index or kind == ENTERS:
-            change[member[ROW, r]] = 0.0
+            change[E[r]] = 0.0
 
 
-@inlined
-def travel(row, column, slot, scalar, m, fall, step):
+def travel(tables, m, fall, step):
     """Lambda falls, then the vertex moves along the edge."""
-    scalar[LAMBDA] -= fall
-    scalar[FRESH] += 1.0
-    scalar[PIVOTS] += 1.0
+    beta, tau = slot(tables, BETA), slot(tables, TAU)
+    coef, direction = slot(tables, COEF), slot(tables, DIRECTION)
     for r in range(m):
-        slot[BETA, r] -= fall * slot[TAU, r]
-        slot[COEF, r] += step * slot[DIRECTION, r]
-    for j in range(column.shape[1]):
-        column[PULL, j] -= fall * column[SLOPE, j]
-    for i in range(row.shape[1]):
-        row[RESIDUAL, i] -= step * row[Y, i] * row[CHANGE, i]
+        beta[r] -= fall * tau[r]
+        coef[r] += step * direction[r]
+    pulls, slope = column(tables, PULL), column(tables, SLOPE)
+    for j in range(n_columns(tables)):
+        pulls[j] -= fall * slope[j]
+    y, residual, change = row(tables, Y), row(tables, RESIDUAL), row(tables, CHANGE)
+    for i in range(n_rows(tables)):
+        residual[i] -= step * y[i] * change[i]
 
 
-@inlined
-def move_rows(X, row, column, slot, member, scalar, event, edge):
+def move_rows(X, tables, constant, lam, event, edge):
     """A row leaves E after a dual event, one enters after a primal one; returns its dual."""
     kind, index, sign = event
     stop, place = edge
-    moving, fixed, rate, beta = member[MOVING], slot[GOAL], slot[GOAL + 1], 0.0
-    leaving = int(kind == LEAVES)
-    count = leaving + int(stop == ENTERS)
+    moving, fixed, rate = member(tables, MOVING), slot(tables, GOAL), slot(tables, PRODUCT)
+    y, side, count, beta = row(tables, Y), row(tables, SIDE), 0, 0.0
     if kind == LEAVES:
-        i = member[ROW, index]
-        row[SIDE, i] = ABOVE if sign > 0 else BELOW
-        moving[0] = i
-        fixed[0] = row[Y, i] * row[TRUE_COST if sign > 0 else TRUE_LOW, i]
-        rate[0] = row[Y, i] * row[COST_RATE if sign > 0 else LOW_RATE, i]
+        i, above = member(tables, ROW)[index], sign > 0
+        side[i] = ABOVE if above else BELOW
+        moving[0], count = i, 1
+        fixed[0] = y[i] * row(tables, TRUE_COST if above else TRUE_LOW)[i]
+        rate[0] = y[i] * row(tables, COST_RATE if above else LOW_RATE)[i]
     if stop == ENTERS:
-        y, above, lam = row[Y, place], row[SIDE, place] == ABOVE, scalar[LAMBDA]
-        row[SIDE, place], row[RESIDUAL, place] = TIGHT, 0.0
-        moving[leaving] = place
-        fixed[leaving] = -y * row[TRUE_COST if above else TRUE_LOW, place]
-        rate[leaving] = -y * row[COST_RATE if above else LOW_RATE, place]
-        beta = y * row[COST if above else LOW, place] - lam * rate[leaving]
+        above = side[place] == ABOVE
+        side[place], row(tables, RESIDUAL)[place] = TIGHT, 0.0
+        moving[count] = place
+        fixed[count] = -y[place] * row(tables, TRUE_COST if above else TRUE_LOW)[place]
+        rate[count] = -y[place] * row(tables, COST_RATE if above else LOW_RATE)[place]
+        beta = y[place] * row(tables, COST if above else LOW)[place] - lam * rate[count]
+        count += 1
     for which in range(2):  # FIXED, then RATE
-        coefs, total = slot[GOAL + which], 0.0
+        coefs, total = slot(tables, GOAL + which), 0.0
         for k in range(count):
             total += abs(coefs[k])
         if total > 0.0:  # rates are zero on the path
-            pull(X, moving, coefs, count, scalar[CONSTANT], column[FIXED + which])
+            out = column(tables, FIXED + which)
+            pull(X, tables, moving, coefs, count, constant, out)
     return beta
 
 
-@inlined
-def exchange(row, column, slot, member, inverse, block, scalar, m, event, edge, step, beta):
-    """The basis after a dual event (kind, index, sign) and a primal one (stop, place)."""
+def exchange(tables, m, event, edge, step, beta):
+    """The basis after a dual event (kind, index, sign) and a primal one (stop, place).
+
+    Returns its length, or -1 where the pivot is zero: rows or columns that rounding made equal.
+    """
     kind, index, sign = event
     stop, place = edge
+    V, used = member(tables, COLUMN), column(tables, USED)
     free = index if kind == LEAVES else m  # the slot for a row that enters
+    length = m
     if stop == ENTERS:
-        enter_row(row, slot, inverse, block, m, place, free)
-        member[ROW, free], slot[BETA, free] = place, beta
+        if enter_row(tables, m, place, free) == 0.0:
+            return -1
+        member(tables, ROW)[free], slot(tables, BETA)[free] = place, beta
     else:
-        leave_column(slot, inverse, m, place)
-        column[USED, member[COLUMN, place]] = 0.0
+        if leave_column(tables, m, place) == 0.0:
+            return -1
+        used[V[place]] = 0.0
         if kind == LEAVES:
-            fill_places(slot, member, inverse, block, m - 1, index, place)
-            scalar[LENGTH] = m - 1
+            length = m - 1
+            fill_places(tables, length, index, place)
     if kind == ENTERS:
         at = place if stop == LEAVES else m
-        for i in range(block.shape[1]):
-            block[at, i] = row[VALUES, i]
-        column[USED, index] = 1.0
-        member[COLUMN, at], slot[COEF, at] = index, sign * step
-        slot[SIGN, at] = 0.0 if column[FREE, index] else sign
+        line, values = block(tables, at), row(tables, VALUES)
+        for i in range(n_rows(tables)):
+            line[i] = values[i]
+        used[index], V[at] = 1.0, index
+        slot(tables, COEF)[at] = sign * step
+        slot(tables, SIGN)[at] = 0.0 if column(tables, FREE)[index] else sign
         if stop == ENTERS:
-            scalar[LENGTH] = m + 1
+            length = m + 1
+    return length
 
 
-@inlined
-def interruption(row, member, scalar, room, record, m):
+def interruption(tables, m, recorded):
     """What Python is asked for before the next pivot, or MORE."""
-    if m + 1 > room:
+    numbers = scalar(tables, 0)
+    if m + 1 > capacity(tables):
         return GROW
-    if record is not None:
-        knots, coefs, duals = record
-        left = min(coefs.shape[1] - scalar[N_COEFS] - m, knots.shape[1] - scalar[N_KNOTS])
-        if min(left, duals.shape[1] - scalar[N_DUALS] - 2 * row.shape[1]) < 2:
+    if recorded:
+        knots = room_for_knots(tables) - numbers[N_KNOTS]
+        coefs = room_for_coefs(tables) - numbers[N_COEFS] - m
+        duals = room_for_duals(tables) - numbers[N_DUALS] - 2 * n_rows(tables)
+        if min(min(knots, coefs), duals) < 2:
             return STORE
-    if scalar[FRESH] >= _PIVOTS or drifted(row, member, m, scalar[LARGEST]):
+    if numbers[FRESH] >= _PIVOTS or drifted(tables, m, numbers[LARGEST]):
         return REFRESH
     return MORE
 
 
-@loop
-def advance(X, row, column, slot, member, inverse, block, scalar, record, max_pivots, max_work):
+def advance(X, tables, recorded, max_pivots, max_work):
     """Up to `max_pivots` pivots or `max_work` operations; returns what for it came back.
 
-    `record` has the tables (knots, coefs, duals) of a path, and is None for single fits.
+    `tables` is the address of the list of tables, `recorded` is false for single fits.
     """
-    work = 0.0
+    work, numbers = 0.0, scalar(tables, 0)
+    constant, last = numbers[CONSTANT], max(numbers[END], numbers[LEAST_PENALTY])
+    over = PENALTY if numbers[LEAST_PENALTY] > 0.0 else ENDED
     for _ in range(max_pivots):
-        m = int(scalar[LENGTH])
+        m, lam = int(numbers[LENGTH]), numbers[LAMBDA]
         # A pivot takes longer and longer as the basis grows.
-        work += (m + 8.0) * (row.shape[1] + column.shape[1] + m)
+        work += (m + 8.0) * (n_rows(tables) + n_columns(tables) + m)
         if work > max_work:
             return MORE
-        why = interruption(row, member, scalar, inverse.shape[0], record, m)
+        why = interruption(tables, m, recorded)
         if why != MORE:
             return why
-        if record is not None:
-            true_coefs(row, slot, member, inverse, m)
-            if scalar[MOVING_ON]:
-                why = reach_knot(row, column, slot, member, block, scalar, record, m)
+        if recorded:
+            true_coefs(tables, m)
+            if numbers[MOVING_ON]:
+                why = reach_knot(tables, m)
                 if why != MORE:
                     return why
-        rates(X, column, slot, member, inverse, scalar, m)
-        kind, index, fall, sign = dual_event(row, column, slot, member, m, scalar[LAMBDA])
-        last = max(scalar[END], scalar[LEAST_PENALTY])
-        if kind == NOTHING or scalar[LAMBDA] - fall <= last:
-            return PENALTY if scalar[LEAST_PENALTY] > 0.0 else ENDED
-        edge_of(X, row, column, slot, member, inverse, block, scalar, m, kind, index, sign)
-        stop, place, step = primal_event(row, slot, m)
+        rates(X, tables, m, constant)
+        kind, index, fall, sign = dual_event(tables, m, lam)
+        if kind == NOTHING or lam - fall <= last:
+            return over
+        edge_of(X, tables, m, constant, kind, index, sign)
+        stop, place, step = primal_event(tables, m)
         if stop == NOTHING:
             return STUCK
         event, edge = (kind, index, sign), (stop, place)
-        if record is not None:
-            why = leave_knot(
-                X, row, column, slot, member, inverse, block, scalar, record, m, event, edge
-            )
+        if recorded:
+            why = leave_knot(X, tables, m, event, edge)
             if why != MORE:
                 return why
-        travel(row, column, slot, scalar, m, fall, step)
-        beta = move_rows(X, row, column, slot, member, scalar, event, edge)
-        exchange(row, column, slot, member, inverse, block, scalar, m, event, edge, step, beta)
+        travel(tables, m, fall, step)
+        numbers[LAMBDA] = lam - fall
+        numbers[FRESH] += 1.0
+        numbers[PIVOTS] += 1.0
+        beta = move_rows(X, tables, constant, lam - fall, event, edge)
+        m = exchange(tables, m, event, edge, step, beta)
+        if m < 0:
+            return STUCK
+        numbers[LENGTH] = m
     return MORE

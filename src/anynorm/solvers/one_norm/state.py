@@ -1,24 +1,37 @@
 """What the pivots work on: tables whose rows have names, and the pull of examples on columns.
 
-Each array that passes through a compiled function adds to the time to compile it, so that all
-vectors of one length are the rows of one table:
+Vectors of one length are the rows of one table, and loops are given the list of all tables
+(`design/addresses.py`), which is one number to the compiler:
 
 - `row` has an entry per example, `column` one per column of X and, last, one for the constant one;
 - `slot` and `member` have an entry per place in the basis; only the first `scalar[LENGTH]` count;
-- `scalar` has single numbers: where the pivots are, and where they are to stop.
+- `scalar` has single numbers: where the pivots are, and where they are to stop;
+- `inverse` and `block` are matrices, the inverse of X[E, V] and X[:, V]';
+- `knot`, `coef` and `dual` are the record of a path, if there is one: its knots, and the entries
+  (place and value) of their coefficients and of the duals on the segments between them.
 
 `row[TARGET]`, `row[COST]`, `row[LOW]` and `column[SLACK]` are in general position.  The bounds of
 a_i are ``LOW + lambda * LOW_RATE`` and ``COST + lambda * COST_RATE``, that of |X_j'beta| is
 ``SLACK + lambda * WEIGHT``.  On the path the rates are zero.
-
-The record of a path is three tables: its knots, and the entries (place and value) of their
-coefficients and of the duals on the segments between them.
 """
 
 from __future__ import annotations
 
-from anynorm.design.compiled import inner_loop
-from anynorm.design.row_access import add_rows
+from anynorm.design.addresses import Length, Rows
+from anynorm.design.row_access import N_TABLES, add_rows
+
+# The tables in the order of their list: for loops, their rows by number and the length of these.
+row, n_rows = Rows(0), Length(0)
+column, n_columns = Rows(1), Length(1)  # with the constant one
+slot = Rows(2)
+member = Rows(3, "int64")
+scalar = Rows(4)  # one row, number 0
+inverse, capacity = Rows(5), Length(5)
+block = Rows(6)
+FIRST_OF_X = 7  # the number of the first table of X
+knot, room_for_knots = Rows(7 + N_TABLES), Length(7 + N_TABLES)
+coef, room_for_coefs = Rows(8 + N_TABLES), Length(8 + N_TABLES)
+dual, room_for_duals = Rows(9 + N_TABLES), Length(9 + N_TABLES)
 
 BELOW, ABOVE, TIGHT = 0, 1, 2  # margins above 1 (r < 0), below 1 (r > 0), and rows of E
 LEAVES, ENTERS, NOTHING = 0, 1, 2  # events
@@ -68,11 +81,11 @@ ENTRY_NAMES = range(2)  # of the entries of these two tables
 PLACE, VALUE = ENTRY_NAMES  # a column or a row, and its coefficient or dual
 
 
-@inner_loop
-def pull(X, rows, coefs, count, constant, out):
+def pull(X, tables, rows, coefs, count, constant, out):
     """Out += [X, constant]' on `count` rows."""
-    add_rows(X, rows, coefs, count, out)
+    last = n_columns(tables) - 1
+    add_rows(X, tables, rows, coefs, count, out, last)
     total = 0.0
     for r in range(count):
         total += coefs[r]
-    out[out.size - 1] += constant * total
+    out[last] += constant * total
