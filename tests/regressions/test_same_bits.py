@@ -17,7 +17,7 @@ from anynorm import (
     SparseSVCCV,
 )
 from anynorm.design import dense, interface
-from anynorm.kernels import row_makers, rows
+from anynorm.kernels import row_makers
 from tests.spies import divided_work
 
 X, Y = make_blobs(1000, 20, centers=4, cluster_std=9.0, random_state=0)
@@ -52,8 +52,7 @@ def bits(model, X_new=X[:100]):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Work that is divided among threads though the data are small."""
-    for module in (dense, rows):
-        monkeypatch.setattr(module, "ENTRIES_PER_TASK", 1 << 11)
+    monkeypatch.setattr(dense, "ENTRIES_PER_TASK", 1 << 11)
     monkeypatch.setattr(interface, "PRODUCTS_PER_TASK", 1 << 12)
     monkeypatch.setattr(row_makers, "_COLUMNS", 128)
 
