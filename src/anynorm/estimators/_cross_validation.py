@@ -90,7 +90,7 @@ class SearchedClassifier:
         ValueError
             Where a parameter or the data cannot be used; the message says which and what to do.
         """
-        check_parameters(self, rule=one_of(self._rules))
+        self._check()
         began = time.monotonic()
         data = validate(self, X, y, sample_weight, C=self._largest_C())
         labels = column_or_1d(y)
@@ -98,6 +98,10 @@ class SearchedClassifier:
         folds = SlicedFolds(data.X, splits_of(self.cv, labels, groups))
         self._search(data, labels, weights, folds, began)
         return self
+
+    def _check(self) -> None:
+        """Raise where a parameter cannot be used."""
+        check_parameters(self, rule=one_of(self._rules))
 
     def _largest_C(self) -> float:
         """The largest C that is fitted."""
@@ -161,13 +165,19 @@ def standard_error(scores: np.ndarray) -> float:
     return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
 
 
-def score_columns(scores: np.ndarray, features: np.ndarray) -> dict[str, np.ndarray]:
-    """The columns of ``cv_results_`` for scores and numbers of features of shape (m, folds)."""
+def score_columns(
+    scores: np.ndarray, sizes: np.ndarray, size: str = "n_features"
+) -> dict[str, np.ndarray]:
+    """The columns of ``cv_results_`` for scores and numbers of features of shape (m, folds).
+
+    A score of NaN, of what was left out, ranks last; `size` says what is counted.
+    """
     mean = scores.mean(axis=1)
+    known = np.where(np.isnan(mean), -np.inf, np.round(mean, 12))
     return {
         **{f"split{k}_test_score": column for k, column in enumerate(scores.T)},
         "mean_test_score": mean,
         "std_test_score": scores.std(axis=1),
-        "rank_test_score": rankdata(-np.round(mean, 12), method="min").astype(np.int32),
-        "mean_n_features": features.mean(axis=1),
+        "rank_test_score": rankdata(-known, method="min").astype(np.int32),
+        f"mean_{size}": sizes.mean(axis=1),
     }
