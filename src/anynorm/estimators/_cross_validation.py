@@ -20,6 +20,9 @@ from anynorm.estimators.checks.parameters import check_parameters, one_of
 
 Split = tuple[np.ndarray, np.ndarray]
 
+NEVER = -1.0
+"""The score of a class that a fold has learnt nothing of."""
+
 FOLDS = 5  # where cv is None, as in scikit-learn
 _SEED = 0  # of the shuffled folds that a number means: a search gives the same result every time
 
@@ -158,6 +161,19 @@ def row_weights(sample_weight: Any, n: int) -> np.ndarray | None:
 def scorer_of(scoring: Any) -> Any:
     """The scorer of that name; a callable, or None, is taken as it is."""
     return get_scorer(scoring) if isinstance(scoring, str) else scoring
+
+
+def mean_held_out(splits: list[Split], parts: list[np.ndarray], n: int) -> np.ndarray:
+    """Decision values of n rows, from those of each fold for the rows that it held out.
+
+    That is the mean where several folds held a row out, NaN where none did.
+    """
+    total, count = np.zeros((n, *parts[0].shape[1:])), np.zeros(n)
+    for (_, test), scores in zip(splits, parts, strict=True):
+        total[test] += scores
+        count[test] += 1
+    count = count.reshape(n, *[1] * (total.ndim - 1))
+    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
 
 
 def standard_error(scores: np.ndarray) -> float:

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,8 +24,10 @@ from anynorm.design.far_columns import far_means
 from anynorm.design.limits import MEGABYTE, ROUNDING
 from anynorm.design.threads import allowed, run
 from anynorm.estimators._cross_validation import (
+    NEVER,
     Folds,
     SlicedFolds,
+    mean_held_out,
     score_columns,
     standard_error,
 )
@@ -44,19 +46,19 @@ from anynorm.estimators.checks.matrices import known_matrix
 from anynorm.kernels import Kernel, kernel_of
 from anynorm.kernels.gamma import resolve_gamma
 from anynorm.kernels.gram import Gram
+from anynorm.norms.dual_sets import Box, BudgetBox
 from anynorm.problem import Problem
 from anynorm.problem.certificate import Certificate
 from anynorm.problem.solution import Status
 
 if TYPE_CHECKING:
-    from anynorm.solvers.kernel import Chain, Member
+    from anynorm.solvers.kernel import Chain, KernelRows, Member
 
 _LEAST_C, _MOST_C = 1e-2, 1e3  # of a grid that is given as a number
 _WIDEST = 16.0  # times "scale", and one over it: the ends of the gammas given as a number
 _FIRST_STAGE = 0.4  # of the folds, by which hopeless settings are seen
 _AT_MOST_ONE = (None, "accuracy", "balanced_accuracy", "roc_auc", "f1", "f1_macro")  # as scores
 SKIPPED = "skipped"  # the status of settings that were left out
-_NEVER = -1.0  # the score of a class that a fold has no rows of
 
 
 class Candidate(NamedTuple):
@@ -228,7 +230,9 @@ class KernelGrid:
         self.gaps, self.seconds = np.full(shape, np.nan), np.zeros(shape)
         self.status = np.full(shape, SKIPPED, dtype=object)
         width = () if self.data.n_problems == 1 else (self.data.n_problems,)
-        self._held_out = np.zeros((*shape[:2], len(self.y), *width))
+        self._held_out = [
+            np.full((*shape[:2], len(test), *width), np.nan) for _, test in self.folds.splits
+        ]
         self._buffers: dict[int, Any] = {}
 
     def fit(self) -> Any:
@@ -245,22 +249,29 @@ class KernelGrid:
         for count, place in enumerate(self._order()):
             if count and is_over(end):
                 break
-            if len(grounds) > 1:
-                self._solve_apart(place, grounds, end)
-                continue
-            for folds in self._stages():
-                alive = [s for s in range(len(self.settings)) if not self._is_hopeless(place, s)]
-                if alive:
-                    self._solve(place, grounds[0], folds, alive, end)
+            run(partial(self._solve_ground, place, grounds, end), len(grounds))
 
-    def _solve_apart(self, place: int, grounds: list[Ground], end: float | None) -> None:
-        """Fit all settings of a kernel in folds that have nothing in common, some at a time."""
-        every = range(len(self.settings))
+    def _solve_ground(
+        self, place: int, grounds: list[Ground], end: float | None, number: int
+    ) -> None:
+        """Fit the settings of a kernel in the folds of one of the grounds."""
+        from anynorm.solvers.kernel import KernelRows  # Numba: for those who fit, not predict
 
-        def solve(k: int) -> None:
-            self._solve(place, grounds[k], grounds[k].folds, every, end)
-
-        run(solve, len(grounds))
+        ground = grounds[number]
+        gram = kernel_gram(ground.X, self.kernels[place].kernel)
+        n_chains = len(ground.folds) * self.data.n_problems
+        rows = KernelRows(
+            gram,
+            int(float(self.estimator.cache_size) * MEGABYTE) // len(grounds),
+            sharers=n_chains,
+            holders=min(n_chains, allowed()),
+            buffer=self._buffers.get(number),
+        )
+        self._buffers[number] = rows.buffer
+        for folds in self._stages() if len(grounds) == 1 else [ground.folds]:
+            settings = self._settings_with_hope(place)
+            if settings:
+                self._solve(place, ground, gram, rows, folds, settings, end)
 
     def _order(self) -> list[int]:
         """The kernels, those of a middling gamma first: they are the likely ones."""
@@ -290,38 +301,39 @@ class KernelGrid:
         bounded = estimator.scoring in _AT_MOST_ONE if _is_name(estimator.scoring) else False
         return bool(estimator.early_stopping) and bounded and estimator.rule != "one_se"
 
-    def _is_hopeless(self, place: int, setting: int) -> bool:
-        """Whether a perfect score in all other folds would not be enough."""
-        if not self._may_skip:
-            return False
-        known = self.scores[place, setting]
+    def _settings_with_hope(self, place: int) -> list[int]:
+        """All settings but the last ones that perfect scores in all other folds would not save.
+
+        Those in between are what the next ones start from.
+        """
+        every = list(range(len(self.settings)))
         whole = ~np.isnan(self.scores).any(axis=2)
-        if not whole.any() or np.isnan(known).all():
-            return False
+        if not self._may_skip or not whole.any():
+            return every
         tolerance = float(self.estimator.score_tolerance) if self.estimator.rule == "fewest" else 0
-        best = float(self.scores[whole].mean(axis=1).max())
-        return bool(np.where(np.isnan(known), 1.0, known).mean() < best - tolerance - ROUNDING)
+        enough = float(self.scores[whole].mean(axis=1).max()) - tolerance - ROUNDING
+        known = self.scores[place]
+        at_most = np.where(np.isnan(known), 1.0, known).mean(axis=1)
+        return every[: int(np.max(np.flatnonzero(at_most >= enough), initial=-1)) + 1]
 
     def _solve(
-        self, place: int, ground: Ground, folds: Sequence[int], settings: Any, end: float | None
+        self,
+        place: int,
+        ground: Ground,
+        gram: Gram,
+        rows: KernelRows,
+        folds: Sequence[int],
+        settings: list[int],
+        end: float | None,
     ) -> None:
         """Fit some settings of a kernel in some folds of a ground."""
-        from anynorm.solvers.kernel import KernelRows, Limits, solve_family  # Numba
+        from anynorm.solvers.kernel import Limits, solve_family
         from anynorm.solvers.linear import solve_linear
 
         estimator, began = self.estimator, time.perf_counter()
-        gram = kernel_gram(ground.X, self.kernels[place].kernel)
         tried = [self.settings[s] for s in settings]
         fits = [_FoldFit(self, ground, fold, gram, tried) for fold in folds]
         chains = [chain for fit in fits for chain in fit.chains]
-        n_grounds = len(self.folds.splits) // len(ground.folds)
-        rows = KernelRows(
-            gram,
-            int(float(estimator.cache_size) * MEGABYTE) // n_grounds,
-            sharers=max(1, len(chains)),
-            holders=max(1, min(len(chains), allowed())),
-            buffer=self._buffers.get(ground.folds[0]),
-        )
         members = iter(
             solve_family(
                 chains,
@@ -332,20 +344,18 @@ class KernelGrid:
                 progress=self.report,
             )
         )
-        if n_grounds == 1:  # their memory would be that of all folds at once
-            self._buffers[ground.folds[0]] = rows.buffer
         for fit in fits:
             own = [next(members) for _ in fit.chains]
             for k, setting in enumerate(settings):
                 self._enter(place, setting, fit, [found[k] for found in own])
         seconds = (time.perf_counter() - began) / (len(folds) * len(settings))
-        self.seconds[np.ix_([place], list(settings), list(folds))] = seconds
+        self.seconds[np.ix_([place], settings, list(folds))] = seconds
         self._print(place, folds, settings)
 
     def _enter(self, place: int, setting: int, fit: _FoldFit, members: list[Member]) -> None:
         """Put a fit into the table."""
         cell, certificates = (place, setting, fit.fold), []
-        scores = np.full((len(fit.test), self.data.n_problems), _NEVER)
+        scores = np.full((len(fit.test), self.data.n_problems), NEVER)
         used = np.zeros(fit.ground.X.shape[0], dtype=bool)
         for index, chain, member in zip(fit.problems, fit.chains, members, strict=True):
             solution = member.solution
@@ -358,7 +368,7 @@ class KernelGrid:
         self.sizes[cell] = np.count_nonzero(used)
         scores = scores[:, 0] if scores.shape[1] == 1 else scores
         held_out = self.folds.splits[fit.fold][1]
-        np.add.at(self._held_out[place, setting], held_out, scores)
+        self._held_out[fit.fold][place, setting] = scores
         self.scores[cell] = self._score(fit, members, scores, held_out)
         if self.on_fit is not None:
             self.on_fit(float(certificate.gap))
@@ -389,15 +399,15 @@ class KernelGrid:
         """The weights of some rows."""
         return None if self.weights is None else self.weights[rows]
 
-    def _print(self, place: int, folds: Sequence[int], settings: Any) -> None:
+    def _print(self, place: int, folds: Sequence[int], settings: list[int]) -> None:
         if not self.estimator.verbose:
             return
-        cells = np.ix_([place], list(settings), list(folds))
+        cells = np.ix_([place], settings, list(folds))
         best = float(self.scores[cells].mean(axis=2).max())
         say(
             f"{type(self.estimator).__name__}: {self.kernels[place].kernel}, folds "
             f"{folds[0] + 1} to {folds[-1] + 1} of {len(self.folds.splits)}: "
-            f"{len(list(settings))} settings, best score {best:.4g}, largest gap "
+            f"{len(settings)} settings, best score {best:.4g}, largest gap "
             f"{np.nanmax(self.gaps[cells], initial=0.0):.1e}, {self.seconds[cells].sum():.2f} s"
         )
 
@@ -426,12 +436,8 @@ class KernelGrid:
 
     def held_out(self, place: int, setting: int) -> np.ndarray:
         """The decision values of all rows by the folds that held them out, NaN where none did."""
-        count = np.bincount(
-            np.concatenate([s[1] for s in self.folds.splits]), minlength=len(self.y)
-        )
-        total = self._held_out[place, setting]
-        count = count if total.ndim == 1 else count[:, None]
-        return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+        parts = [held_out[place, setting] for held_out in self._held_out]
+        return mean_held_out(self.folds.splits, parts, len(self.y))
 
     def _keep(self, place: int, setting: int) -> Any:
         """Fit the choice to all rows and give it all to the estimator."""
@@ -547,7 +553,11 @@ class _FoldFit:
                 self.chains.append(self._chain(signs, tried))
 
     def _chain(self, signs: np.ndarray, tried: list[tuple[Setting, Any]]) -> Chain:
-        """All rows, those held out with the weight 0; rows to learn from, if that cannot be."""
+        """All rows, those held out with the weight 0; rows to learn from, if that cannot be.
+
+        Block SMO does not see variables that are fixed at 0; other methods, and norms without a
+        weighted form, are better off without them.
+        """
         from anynorm.solvers.kernel import Chain
 
         y, weights = np.full(self.gram.n, -1.0), np.zeros(self.gram.n)
@@ -555,9 +565,7 @@ class _FoldFit:
         weights[self.train] = 1.0 if self.data.weights is None else self.data.weights
         gram, rows = self.gram, None
         given: np.ndarray | None = weights
-        try:
-            Problem(y=y, C=1.0, loss=tried[0][1], gram=gram, sample_weight=weights).zero_primal()
-        except ValueError:  # a norm without a weighted form
+        if not _has_box(Problem(y=y, C=1.0, loss=tried[0][1], gram=gram, sample_weight=weights)):
             y, gram, rows, given = signs, self._part, self.train, self.data.weights
         problems = [
             Problem(y=y, C=setting.C, loss=loss, gram=gram, sample_weight=given)
@@ -579,7 +587,7 @@ class _FoldFit:
         """The decision values of any rows."""
         means = far_means(design_of(self.ground.X)) if self.gram.kernel.is_inner_product else None
         X = X if means is None else np.asarray(X, np.float64) - means
-        scores = np.full((X.shape[0], n_problems), _NEVER)
+        scores = np.full((X.shape[0], n_problems), NEVER)
         for index, chain, (solution, _) in zip(self.problems, self.chains, members, strict=True):
             beta = np.zeros(self.gram.n)
             beta[slice(None) if chain.rows is None else chain.rows] = (
@@ -589,6 +597,15 @@ class _FoldFit:
         return scores
 
 
+def _has_box(problem: Problem) -> bool:
+    """Whether a problem with weights can be had, and its duals lie in a box."""
+    try:
+        problem.zero_primal()
+        return isinstance(problem.dual_set, Box | BudgetBox)
+    except ValueError:  # a norm without a weighted form
+        return False
+
+
 class _Stage(KernelClassifier):
     """A fit of a fold as a fitted classifier, for scorers."""
 
@@ -596,6 +613,7 @@ class _Stage(KernelClassifier):
         self, grid: KernelGrid, fit: _FoldFit, members: list[Member], scores: np.ndarray
     ) -> None:
         self.classes_, self.n_features_in_ = grid.data.classes, fit.ground.X.shape[1]
+        self.kernel = fit.gram.kernel
         self._held, self._members, self._known = fit, members, scores
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -92,6 +92,10 @@ class KernelRows:
         """The same kernel with float64 rows, for one problem alone."""
         return KernelRows(self.gram, self._max_bytes, exact=True)
 
+    def for_part(self, gram: Gram) -> KernelRows:
+        """Rows of the kernel of a part, in memory of their own: the share of one problem."""
+        return KernelRows(gram, self._max_bytes // self._sharers)
+
     def can_shrink(self) -> bool:
         """Whether `shrunk` may be called: rows of one problem alone, and made from points."""
         return self._sharers == 1 and self.gram.X is not None and not self.are_exact

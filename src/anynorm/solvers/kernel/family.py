@@ -39,6 +39,7 @@ from anynorm.solvers.kernel.solve import has_few_features, is_linear_system, sol
 Array = NDArray[np.float64]
 
 _AT_BOUND = 1 - 1e-9  # of a bound: what is as good as there
+_WORTH_SHARING = 500  # rows: the exact optimum of fewer costs next to nothing
 _PROBES = 256  # rows by which a start is judged
 _ENTRIES = 1 << 23  # duals of problems that are certified together, 64 MB
 
@@ -166,6 +167,9 @@ def _approached(
 ) -> list[_Found]:
     """Every problem of a chain, by float32 rows where that can be."""
     found: list[_Found] = []
+    if chain.rows is not None:
+        assert chain.problems[0].gram is not None
+        rows = rows.for_part(chain.problems[0].gram)
     scores = np.zeros(chain.problems[0].n_rows)
     for i, problem in enumerate(chain.problems):
         start = None
@@ -188,7 +192,7 @@ def _approached(
         solution = solve_kernel(
             problem,
             **limits._asdict(),
-            rows=rows if chain.rows is None else None,
+            rows=rows,
             start=None if start is None or pays(problem) else problem.y * start,
             progress=progress,
             solve_features=solve_features,
@@ -202,6 +206,8 @@ def _is_box(problem: Problem, with_features: bool) -> bool:
     """Whether block SMO for all rows is what solves a problem best."""
     box, gram = problem.dual_set, problem.gram
     if not isinstance(box, Box | BudgetBox) or gram is None or pays(problem):
+        return False
+    if gram.n < _WORTH_SHARING:
         return False
     over_features = isinstance(box, Box) and with_features and has_few_features(gram)
     return not is_linear_system(box) and not over_features
