@@ -11,7 +11,7 @@ the scores of every row by a model that did not learn from it: nothing is fitted
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from anynorm.losses import get_loss
 from anynorm.losses.logistic import LogisticLoss
 
+RELIABILITY_BINS = 10
 _MOST_PARTS = 10  # of the folds, for the probabilities of rows that had no part in a calibration
 
 
@@ -200,6 +201,62 @@ def calibration_of(
         "scores": [np.asarray(fit.X_thresholds_, dtype=np.float64) for fit in steps],
         "probabilities": [np.asarray(fit.y_thresholds_, dtype=np.float64) for fit in steps],
     }
+
+
+class Reliability(NamedTuple):
+    """What came to pass beside what was said: a point for each bin of equally many rows.
+
+    Attributes
+    ----------
+    predicted, observed : ndarray of shape (bins,)
+        The mean probability that was said, and the share of the rows that are of the class.
+    counts : ndarray of shape (bins,)
+        The rows of each bin.
+    """
+
+    predicted: np.ndarray
+    observed: np.ndarray
+    counts: np.ndarray
+
+
+def reliability(
+    of_class: np.ndarray, probabilities: np.ndarray, n_bins: int = RELIABILITY_BINS
+) -> Reliability:
+    """Compare probabilities of a class with whether rows are of it; NaN is left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.estimators._probabilities import reliability
+    >>> found = reliability(np.array([0, 0, 1, 1]), np.array([0.1, 0.3, 0.6, 0.8]), n_bins=2)
+    >>> found.predicted.round(2), found.observed
+    (array([0.2, 0.7]), array([0., 1.]))
+    """
+    known = np.flatnonzero(~np.isnan(probabilities))
+    order = known[np.argsort(probabilities[known], kind="stable")]
+    bins = [rows for rows in np.array_split(order, max(1, min(n_bins, len(order)))) if len(rows)]
+    return Reliability(
+        np.array([probabilities[rows].mean() for rows in bins]),
+        np.array([float(np.mean(of_class[rows])) for rows in bins]),
+        np.array([len(rows) for rows in bins]),
+    )
+
+
+def brier_score(codes: np.ndarray, probabilities: np.ndarray) -> float:
+    """The mean squared error of probabilities of shape (n, K); of two classes that of the second.
+
+    Rows of NaN are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.estimators._probabilities import brier_score
+    >>> brier_score(np.array([0, 1]), np.array([[0.5, 0.5], [0.0, 1.0]]))
+    0.125
+    """
+    known = ~np.isnan(probabilities).any(axis=1)
+    errors = (probabilities - np.eye(probabilities.shape[1])[codes])[known] ** 2
+    return float(errors[:, 1].mean() if errors.shape[1] == 2 else errors.sum(axis=1).mean())
 
 
 def calibration_attributes(

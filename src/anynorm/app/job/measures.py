@@ -112,6 +112,13 @@ def all_classes(estimator: Any, X: Any, classes: np.ndarray) -> np.ndarray:
     return scores
 
 
+def all_probabilities(estimator: Any, X: Any, classes: np.ndarray) -> np.ndarray:
+    """Probabilities with a column per class, 0 for those a model has not seen."""
+    found = np.zeros((X.shape[0], len(classes)))
+    found[:, places_of(estimator.classes_, classes)] = estimator.predict_proba(X)
+    return found
+
+
 def _error(y: np.ndarray, scores: np.ndarray, _: Any) -> tuple[float, np.ndarray]:
     wrong = (predicted(scores) != y).astype(np.float64)
     return float(wrong.mean()), (wrong - wrong.mean()) / len(y)
