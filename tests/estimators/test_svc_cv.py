@@ -133,7 +133,7 @@ def test_weights_are_repetitions():
     ]
     rng = np.random.default_rng(3)
     weights = rng.integers(0, 3, 240).astype(float)
-    given = {"Cs": CS, "gammas": 3, "tol": 1e-7}
+    given = {"Cs": CS, "gammas": 3, "tol": 1e-7, "calibration": "sigmoid"}
     weighted = SVCCV(cv=splits, **given).fit(X, Y, sample_weight=weights)
     rows = np.repeat(np.arange(240), weights.astype(int))
     place = [

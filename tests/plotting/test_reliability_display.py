@@ -15,7 +15,7 @@ X, Y = make_moons(200, noise=0.3, random_state=0)
 
 
 def test_points_are_those_of_scikit_learn():
-    model = SVCCV(Cs=[1.0], gammas=["scale"]).fit(X, Y)
+    model = SVCCV(Cs=[1.0], gammas=["scale"], calibration="sigmoid").fit(X, Y)
     display = ReliabilityDisplay.from_estimator(model, Y, n_bins=5)
     proba = model.oof_predict_proba_[:, 1]
     observed, predicted = calibration_curve(Y, proba, n_bins=5, strategy="quantile")
@@ -29,7 +29,8 @@ def test_points_are_those_of_scikit_learn():
 def test_a_curve_for_each_of_several_classes():
     flowers, kinds = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[kinds]
-    display = ReliabilityDisplay.from_estimator(SparseSVCCV(cv=3).fit(flowers, names), names)
+    model = SparseSVCCV(cv=3, calibration="isotonic").fit(flowers, names)
+    display = ReliabilityDisplay.from_estimator(model, names)
     assert display.names == ["setosa", "versicolor", "virginica"]
     assert len(display.lines_) == 4
 
@@ -37,6 +38,6 @@ def test_a_curve_for_each_of_several_classes():
 def test_errors_say_what_is_missing():
     with pytest.raises(ValueError, match="calibration='sigmoid'"):
         ReliabilityDisplay.from_estimator(LinearSVC().fit(X, Y), Y)
-    model = SVCCV(Cs=[1.0], gammas=["scale"], cv=2).fit(X, Y)
+    model = SVCCV(Cs=[1.0], gammas=["scale"], cv=2, calibration="sigmoid").fit(X, Y)
     with pytest.raises(ValueError, match="3 labels"):
         ReliabilityDisplay.from_estimator(model, Y[:3])

@@ -72,7 +72,7 @@ class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
         score is highest, fewest at ties.  "one_se": of all cells within one standard error of the
         best one, the one with the fewest features; ties go to fewer rounds, then to the smaller C.
     prune, loss, fit_intercept, intercept_scaling, class_weight : as in `ReweightedSVC`
-    calibration : {"sigmoid", "isotonic"} or None, default="sigmoid"
+    calibration : {"sigmoid", "isotonic"} or None, default=None
         How `predict_proba` follows from the scores: by a sigmoid (Platt's method), or by a
         non-decreasing step function, which wants a thousand rows or more.  It is fitted to
         ``oof_decision_function_``.  None: no probabilities.
@@ -146,7 +146,7 @@ class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,
         class_weight: Any = None,
-        calibration: str | None = "sigmoid",
+        calibration: str | None = None,
         tol: float = 1e-4,
         max_iter: int = 10_000,
         time_limit: float | None = None,

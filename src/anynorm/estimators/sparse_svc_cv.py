@@ -51,7 +51,7 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
         Whether to fit an intercept; it is not penalised.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in `LinearSVC`; "balanced" balances every fold by itself.
-    calibration : {"sigmoid", "isotonic"} or None, default="sigmoid"
+    calibration : {"sigmoid", "isotonic"} or None, default=None
         How `predict_proba` follows from the scores: by a sigmoid (Platt's method), or by a
         non-decreasing step function, which wants a thousand rows or more.  It is fitted to
         ``oof_decision_function_``.  None: no probabilities.
@@ -140,7 +140,7 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
         penalty_weights: Any = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
-        calibration: str | None = "sigmoid",
+        calibration: str | None = None,
         tol: float = 1e-4,
         time_limit: float | None = None,
         n_jobs: int | None = None,

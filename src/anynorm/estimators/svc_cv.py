@@ -105,7 +105,7 @@ class SVCCV(SearchedClassifier, CalibratedClassifier, KernelClassifier):
     kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel, callable, or list, default="rbf"
         As in `SVC`; kernels of a list are all tried.
     degree, coef0, class_weight : as in `SVC`
-    calibration : {"sigmoid", "isotonic"} or None, default="sigmoid"
+    calibration : {"sigmoid", "isotonic"} or None, default=None
         How `predict_proba` follows from the scores: by a sigmoid (Platt's method), or by a
         non-decreasing step function, which wants a thousand rows or more.  It is fitted to
         ``oof_decision_function_``.  None: no probabilities.
@@ -173,7 +173,8 @@ class SVCCV(SearchedClassifier, CalibratedClassifier, KernelClassifier):
     >>> from sklearn.datasets import make_moons
     >>> from anynorm import SVCCV
     >>> X, y = make_moons(200, noise=0.2, random_state=0)
-    >>> model = SVCCV(Cs=[0.1, 1.0, 10.0], gammas=[0.5, 2.0, 8.0]).fit(X, y)
+    >>> model = SVCCV([0.1, 1.0, 10.0], gammas=[0.5, 2.0, 8.0], calibration="sigmoid")
+    >>> model = model.fit(X, y)
     >>> model.best_score_ > 0.95, sorted(model.best_params_)
     (True, ['C', 'gamma'])
     >>> bool(model.cv_results_["max_gap"].max() <= 1e-3)
@@ -201,7 +202,7 @@ class SVCCV(SearchedClassifier, CalibratedClassifier, KernelClassifier):
         degree: float = 3,
         coef0: float = 0.0,
         class_weight: Any = None,
-        calibration: str | None = "sigmoid",
+        calibration: str | None = None,
         tol: float = 1e-3,
         max_iter: int = 100_000_000,
         time_limit: float | None = None,

@@ -48,7 +48,7 @@ class ReliabilityDisplay:
     >>> from anynorm import SVCCV
     >>> from anynorm.plotting import ReliabilityDisplay
     >>> X, y = make_moons(200, noise=0.3, random_state=0)
-    >>> model = SVCCV(Cs=[1.0, 10.0], gammas=3).fit(X, y)
+    >>> model = SVCCV(Cs=[1.0, 10.0], gammas=3, calibration="sigmoid").fit(X, y)
     >>> display = ReliabilityDisplay.from_estimator(model, y)
     >>> display.ax_.get_ylabel(), display.brier < 0.1
     ('share of the rows', True)

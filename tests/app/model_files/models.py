@@ -58,7 +58,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "BudgetSVC": {"budget": 8},
     "ReweightedSVCCV": {"Cs": [0.1, 1.0], "cv": 3, "max_rounds": 2},
     "SparseSVCCV": {"cv": 3},
-    "SVCCV": {"Cs": [0.5, 2.0], "gammas": 2, "cv": 3},
+    "SVCCV": {"Cs": [0.5, 2.0], "gammas": 2, "cv": 3, "calibration": "sigmoid"},
 }
 """What a public classifier needs, or is quicker with."""
 

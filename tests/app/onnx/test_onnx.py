@@ -252,7 +252,7 @@ def test_wrong_requests_are_refused(monkeypatch):
 @pytest.mark.parametrize(
     "model",
     [
-        anynorm.SVCCV([1.0], gammas=["scale"], cv=3),
+        anynorm.SVCCV([1.0], gammas=["scale"], cv=3, calibration="sigmoid"),
         anynorm.SVCCV([1.0], gammas=["scale"], cv=3, calibration="isotonic"),
         anynorm.SparseSVCCV(cv=3, calibration="isotonic"),
         anynorm.LinearSVC(loss="logistic"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anynorm.app.job.learning import Learned, Task, pipeline_of
-from anynorm.app.job.measures import SCORERS, scorer
+from anynorm.app.job.measures import CALIBRATION, SCORERS, scorer
 from anynorm.app.job.schedule import Schedule
 from anynorm.estimators._fitting import deadline
 from anynorm.estimators._kernel_grid import KernelGrid
@@ -28,6 +28,7 @@ def learn_kernel(task: Task, schedule: Schedule, what: str) -> Learned:
         cv=len(task.splits),
         scoring=SCORERS[options.scoring],
         rule=options.rule,
+        calibration=CALIBRATION,
         n_jobs=options.jobs,
     )
     grid = KernelGrid(

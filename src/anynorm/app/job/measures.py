@@ -22,6 +22,9 @@ MEASURES = {"error": "error", "balanced": "balanced error", "auc": "1 - AUC"}
 SCORERS = {"error": None, "balanced": "balanced_accuracy", "auc": "roc_auc"}
 """What scikit-learn calls them: a saved model says with these names how it was chosen."""
 
+CALIBRATION = "sigmoid"
+"""How probabilities follow from scores: two numbers, which the smallest tables can tell."""
+
 _NORMAL = 1.959963984540054  # the 97.5 % point of the normal distribution
 
 
