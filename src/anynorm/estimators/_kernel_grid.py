@@ -265,7 +265,7 @@ class KernelGrid:
             int(float(self.estimator.cache_size) * MEGABYTE) // len(grounds),
             sharers=n_chains,
             holders=min(n_chains, allowed()),
-            buffer=self._buffers.get(number),
+            spare=self._buffers.get(number),
         )
         self._buffers[number] = rows.buffer
         for folds in self._stages() if len(grounds) == 1 else [ground.folds]:
@@ -387,7 +387,7 @@ class KernelGrid:
             right = labels_of(scores, self.data.classes) == y
             return float(np.average(right, weights=weights))
         given = {} if weights is None else {"sample_weight": weights}
-        found = float(self.scorer(_Stage(self, fit, members, scores), fit.X_test, y, **given))
+        found = float(self.scorer(_FoldStage(self, fit, members, scores), fit.X_test, y, **given))
         if not math.isfinite(found):
             raise ValueError(
                 "scoring gives no finite number for some fold. Choose another, or folds that hold "
@@ -606,7 +606,7 @@ def _has_box(problem: Problem) -> bool:
         return False
 
 
-class _Stage(KernelClassifier):
+class _FoldStage(KernelClassifier):
     """A fit of a fold as a fitted classifier, for scorers."""
 
     def __init__(

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from anynorm.losses import get_loss
 from anynorm.losses.logistic import LogisticLoss
 
-RELIABILITY_BINS = 10
+RELIABILITY_BINS = 10  # of a curve: tenths of the rows
 _MOST_PARTS = 10  # of the folds, for the probabilities of rows that had no part in a calibration
 
 

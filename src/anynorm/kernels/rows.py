@@ -39,8 +39,8 @@ class KernelRows:
     """float32 rows of a kernel matrix, at most `max_bytes` of them, shared by several problems.
 
     A few rows are kept in any case.  `sharers` says how many problems there are, `holders` how many
-    of them may hold rows at the same time; `exact` rows are float64.  A flat `buffer`, if it is of
-    the rows' type, is used instead of new memory.
+    of them may hold rows at the same time; `exact` rows are float64.  A flat `buffer` is used
+    instead of new memory, and so is a `spare` one if it is of the rows' type.
 
     Attributes
     ----------
@@ -64,6 +64,7 @@ class KernelRows:
         holders: int = 1,
         exact: bool = False,
         buffer: NDArray[Any] | None = None,
+        spare: NDArray[Any] | None = None,
     ) -> None:
         self.gram, self.n, self._sharers = gram, gram.n, sharers
         exact = exact or self.n <= _FEW_POINTS
@@ -71,8 +72,8 @@ class KernelRows:
         self.entry_error = self._maker.error
         row_bytes = self.n * np.dtype(self._maker.dtype).itemsize
         fits = (int(max_bytes) - self._maker.own_bytes) // max(1, row_bytes)
-        if buffer is not None and buffer.dtype != self._maker.dtype:
-            buffer = None
+        if spare is not None and spare.dtype == self._maker.dtype:
+            buffer = spare
         if buffer is not None:
             fits = len(buffer) // self.n
         self.block_rows = int(min(self.n, max(fits // sharers, _LEAST_ROWS)))

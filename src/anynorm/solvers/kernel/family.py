@@ -118,7 +118,7 @@ def solve_family(
     ['optimal', 'optimal']
     """
 
-    def approach(k: int) -> list[_Found]:
+    def approach(k: int) -> list[_Approached]:
         return _approached(chains[k], rows, limits, solve_features, progress)
 
     found = run(approach, len(chains))
@@ -149,7 +149,7 @@ def _own(chain: Chain) -> NDArray[np.intp] | slice:
     return slice(None) if chain.rows is None else chain.rows
 
 
-class _Found(NamedTuple):
+class _Approached(NamedTuple):
     """Duals as beta = y * a with their bias; the solution where it is certified already."""
 
     beta: Array
@@ -164,9 +164,9 @@ def _approached(
     limits: Limits,
     solve_features: SolveFeatures | None,
     progress: Callable[[Progress], None] | None,
-) -> list[_Found]:
+) -> list[_Approached]:
     """Every problem of a chain, by float32 rows where that can be."""
-    found: list[_Found] = []
+    found: list[_Approached] = []
     if chain.rows is not None:
         assert chain.problems[0].gram is not None
         rows = rows.for_part(chain.problems[0].gram)
@@ -187,7 +187,7 @@ def _approached(
                 rough=True,
             )
             scores = result.scores
-            found.append(_Found(result.beta, result.intercept, budget.n_iter))
+            found.append(_Approached(result.beta, result.intercept, budget.n_iter))
             continue
         solution = solve_kernel(
             problem,
@@ -198,7 +198,7 @@ def _approached(
             solve_features=solve_features,
         )
         beta = problem.y * solution.dual
-        found.append(_Found(beta, solution.intercept, solution.n_iter, solution))
+        found.append(_Approached(beta, solution.intercept, solution.n_iter, solution))
     return found
 
 
@@ -274,7 +274,7 @@ def _all_at_bounds(problem: Problem) -> Array | None:
 
 def _settled(
     problem: Problem,
-    found: _Found,
+    found: _Approached,
     scores: Array,
     rows: KernelRows,
     limits: Limits,
