@@ -255,19 +255,21 @@ class KernelGrid:
         self, place: int, grounds: list[Ground], end: float | None, number: int
     ) -> None:
         """Fit the settings of a kernel in the folds of one of the grounds."""
-        from anynorm.solvers.kernel import KernelRows  # Numba: for those who fit, not predict
+        from anynorm.solvers.kernel import KernelRows, begins_at_last  # Numba: for those who fit
 
         ground = grounds[number]
         gram = kernel_gram(ground.X, self.kernels[place].kernel)
         n_chains = len(ground.folds) * self.data.n_problems
-        rows = KernelRows(
-            gram,
-            int(float(self.estimator.cache_size) * MEGABYTE) // len(grounds),
-            sharers=n_chains,
-            holders=min(n_chains, allowed()),
-            spare=self._buffers.get(number),
-        )
-        self._buffers[number] = rows.buffer
+        rows = None
+        if time.monotonic() < begins_at_last(gram, end):
+            rows = KernelRows(
+                gram,
+                int(float(self.estimator.cache_size) * MEGABYTE) // len(grounds),
+                sharers=n_chains,
+                holders=min(n_chains, allowed()),
+                spare=self._buffers.get(number),
+            )
+            self._buffers[number] = rows.buffer
         for folds in self._stages() if len(grounds) == 1 else [ground.folds]:
             settings = self._settings_with_hope(place)
             if settings:
@@ -321,7 +323,7 @@ class KernelGrid:
         place: int,
         ground: Ground,
         gram: Gram,
-        rows: KernelRows,
+        rows: KernelRows | None,
         folds: Sequence[int],
         settings: list[int],
         end: float | None,

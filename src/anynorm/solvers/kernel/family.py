@@ -15,6 +15,7 @@ A fold is the problem of all rows in which those held out have the weight 0.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -31,7 +32,7 @@ from anynorm.problem.certificate import certify
 from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.frame.incumbent import Incumbent
-from anynorm.solvers.kernel.box_duals import bias_of, minimise
+from anynorm.solvers.kernel.box_duals import minimise
 from anynorm.solvers.kernel.screened import pays
 from anynorm.solvers.kernel.search import SolveFeatures
 from anynorm.solvers.kernel.solve import has_few_features, is_linear_system, solve_kernel
@@ -77,7 +78,7 @@ class Limits(NamedTuple):
 def solve_family(
     chains: Sequence[Chain],
     gram: Gram,
-    rows: KernelRows,
+    rows: KernelRows | None,
     limits: Limits,
     *,
     solve_features: SolveFeatures | None = None,
@@ -91,8 +92,8 @@ def solve_family(
         What to solve.
     gram : Gram
         The kernel of all rows.
-    rows : KernelRows
-        Its rows, which all chains share.
+    rows : KernelRows or None
+        Its rows, which all chains share; None where there is no time to use them.
     limits : Limits
         For every single problem.
     solve_features, progress : as in `solve_kernel`
@@ -117,9 +118,14 @@ def solve_family(
     >>> [member.solution.status.value for member in found]
     ['optimal', 'optimal']
     """
+    # What all scores cost in float64: the last thing that is done.
+    begins = begins_at_last(gram, limits.deadline)
+    first = limits if limits.deadline is None else limits._replace(deadline=begins)
 
     def approach(k: int) -> list[_Approached]:
-        return _approached(chains[k], rows, limits, solve_features, progress)
+        if rows is None or time.monotonic() >= begins:
+            return [_nothing(problem) for problem in chains[k].problems]
+        return _approached(chains[k], rows, first, solve_features, progress)
 
     found = run(approach, len(chains))
     places = [(k, i) for k, chain in enumerate(chains) for i in range(len(chain.problems))]
@@ -136,13 +142,27 @@ def solve_family(
             column: int, some: list[tuple[int, int]] = some, scores: Array = scores
         ) -> Member:
             k, i = some[column]
-            own = np.ascontiguousarray(scores[:, column])
-            problem = chains[k].problems[i]
-            return _settled(problem, found[k][i], own, rows, limits, solve_features, progress)
+            own, problem = np.ascontiguousarray(scores[:, column]), chains[k].problems[i]
+            known, part = found[k][i].solution, chains[k].rows
+            if known is not None:
+                return Member(known, own)
+            if part is not None or rows is None:  # there was no time for it
+                return Member(_certified(problem, found[k][i], own[_own(chains[k])], first), own)
+            return _settled(problem, found[k][i], own, rows, first, solve_features, progress)
 
         for (k, _), member in zip(some, run(settle, len(some)), strict=True):
             members[k].append(member)
     return members
+
+
+def begins_at_last(gram: Gram, deadline: float | None) -> float:
+    """When the scores of all rows must begin to be computed, to be there by the deadline."""
+    return Budget(1, deadline).before(gram.cost(gram.n, gram.n))
+
+
+def _nothing(problem: Problem) -> _Approached:
+    """No model at all, for which there is time."""
+    return _Approached(np.zeros(problem.n_rows), 0.0, 0)
 
 
 def _own(chain: Chain) -> NDArray[np.intp] | slice:
@@ -272,6 +292,16 @@ def _all_at_bounds(problem: Problem) -> Array | None:
     return beta if float(np.abs(beta).sum()) > 0.5 * square else None
 
 
+def _certified(problem: Problem, found: _Approached, scores: Array, limits: Limits) -> Solution:
+    """Duals with their certificate by float64 scores."""
+    a, budget = problem.y * found.beta, Budget(limits.max_iter, limits.deadline)
+    bias = problem.best_bias(scores)
+    certificate = certify(
+        problem, a, bias, a, tol=limits.tol, scores=scores, stopped=budget.stopped
+    )
+    return Solution(a, certificate, found.n_iter, coef=a, intercept=bias)
+
+
 def _settled(
     problem: Problem,
     found: _Approached,
@@ -281,22 +311,17 @@ def _settled(
     solve_features: SolveFeatures | None,
     progress: Callable[[Progress], None] | None,
 ) -> Member:
-    """The certificate by float64 scores; what misses the gap is solved again."""
-    if found.solution is not None:
-        return Member(found.solution, scores)
-    a, budget = problem.y * found.beta, Budget(limits.max_iter, limits.deadline)
-    bias = bias_of(problem, found.beta, scores, found.bias)
-    certificate = certify(
-        problem, a, bias, a, tol=limits.tol, scores=scores, stopped=budget.stopped
-    )
-    good = certificate.status in (Status.OPTIMAL, Status.NEGLIGIBLE, Status.UNCERTIFIED)
-    if good or not budget.in_time() or found.n_iter >= limits.max_iter:
-        return Member(Solution(a, certificate, found.n_iter, coef=a, intercept=bias), scores)
+    """The certified solution; what misses the gap is solved again."""
+    solution = _certified(problem, found, scores, limits)
+    good = solution.status in (Status.OPTIMAL, Status.NEGLIGIBLE, Status.UNCERTIFIED)
+    in_time = Budget(limits.max_iter, limits.deadline).in_time()
+    if good or not in_time or found.n_iter >= limits.max_iter:
+        return Member(solution, scores)
     again = solve_kernel(
         problem,
         **limits._replace(max_iter=limits.max_iter - found.n_iter)._asdict(),
         rows=rows,
-        start=a,
+        start=solution.dual,
         progress=progress,
         solve_features=solve_features,
     )
