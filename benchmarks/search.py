@@ -129,9 +129,10 @@ def torch_peer(folder: str, data: dict[str, Any]) -> dict[str, Any]:
     for number, (_, test) in enumerate(splits(y, TORCH_FOLDS)):
         foldid[test] = number + 1
     Cs = np.geomspace(*TORCH_RANGE, TORCH_CS)
+    # its kernel is exp(-2 sigma ||x - z||^2)
     model = TorchKMSVC(
         kernel="rbf", Cs=Cs[::-1].copy(), nC=TORCH_CS, cv=TORCH_FOLDS, foldid=foldid,
-        device="cpu", rbf_sigma=gamma, store_path=True, max_iter=100_000,
+        device="cpu", rbf_sigma=gamma / 2, store_path=True, max_iter=100_000,
     )  # fmt: skip
     began = time.process_time()
     model.fit(X, y)
