@@ -7,7 +7,8 @@
   up.  It runs at a tolerance at which every one of its fits has a relative gap of 1e-3 or less, as
   ours have, and at its default, at which some have not.  Ours includes the fit to all rows.
 * 50 values of C, 10 folds, one gamma, against TorchKM on the CPU, where it is installed.  Its
-  accuracy is that of its objectives for all rows, relative to lower bounds of ours.
+  accuracy is that of its objectives for all rows, relative to lower bounds of ours.  2000 rows:
+  its time grows with the third power of them.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from benchmarks.peers.kernel import Task
 
 GAP = 1e-3
 TOLERANCES = (3e-6, 1e-3)  # the loosest of 1, 3, 10, ... e-6 with all gaps in reach; the default
-GOAL, TORCH_GOAL = 15.0, 5.0
+GOAL = 15.0
 N_FOLDS, N_CS, N_GAMMAS = 5, 10, 5
 TORCH_FOLDS, TORCH_CS = 10, 50
 TORCH_RANGE = (1e-2, 1e2)  # of C
@@ -202,7 +203,6 @@ class Run:
             ours=_measured(mine),
             other=f"TorchKM on the CPU {seconds(theirs['cpu'])} (score {theirs['score']:.4f})",
             ratio=theirs["cpu"] / mine["cpu"],
-            bound=TORCH_GOAL,
             note=f"TorchKM's objectives are {min(theirs['excess']):.1e} to "
             f"{max(theirs['excess']):.1e} above the optimum",
             details={"ours": mine, "TorchKM": theirs},
@@ -216,7 +216,7 @@ class Run:
             for tol in TOLERANCES
         ]  # fmt: skip
         if importlib.util.find_spec("torchkm") is not None:
-            jobs.append(("TorchKM", TORCH_GOAL, self.against_torchkm))
+            jobs.append(("TorchKM", None, self.against_torchkm))
         return [(name, harness.in_time(self.limit, name, goal, job)) for name, goal, job in jobs]
 
 

@@ -255,13 +255,13 @@ class KernelGrid:
         self, place: int, grounds: list[Ground], end: float | None, number: int
     ) -> None:
         """Fit the settings of a kernel in the folds of one of the grounds."""
-        from anynorm.solvers.kernel import KernelRows, begins_at_last  # Numba: for those who fit
+        from anynorm.solvers.kernel import KernelRows, before_scores  # Numba: for those who fit
 
         ground = grounds[number]
         gram = kernel_gram(ground.X, self.kernels[place].kernel)
         n_chains = len(ground.folds) * self.data.n_problems
         rows = None
-        if time.monotonic() < begins_at_last(gram, end):
+        if not is_over(before_scores(gram, end)):
             rows = KernelRows(
                 gram,
                 int(float(self.estimator.cache_size) * MEGABYTE) // len(grounds),

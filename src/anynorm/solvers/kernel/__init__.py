@@ -1,7 +1,7 @@
 """Kernel duals: block SMO for boxes and budgets, and what is built around it."""
 
 from anynorm.kernels.rows import KernelRows
-from anynorm.solvers.kernel.family import Chain, Limits, Member, begins_at_last, solve_family
+from anynorm.solvers.kernel.family import Chain, Limits, Member, before_scores, solve_family
 from anynorm.solvers.kernel.solve import METHODS, solve_kernel
 
 __all__ = [
@@ -10,7 +10,7 @@ __all__ = [
     "KernelRows",
     "Limits",
     "Member",
-    "begins_at_last",
+    "before_scores",
     "solve_family",
     "solve_kernel",
 ]

@@ -15,7 +15,6 @@ A fold is the problem of all rows in which those held out have the weight 0.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -118,12 +117,10 @@ def solve_family(
     >>> [member.solution.status.value for member in found]
     ['optimal', 'optimal']
     """
-    # What all scores cost in float64: the last thing that is done.
-    begins = begins_at_last(gram, limits.deadline)
-    first = limits if limits.deadline is None else limits._replace(deadline=begins)
+    first = limits._replace(deadline=before_scores(gram, limits.deadline))
 
     def approach(k: int) -> list[_Approached]:
-        if rows is None or time.monotonic() >= begins:
+        if rows is None or not Budget(limits.max_iter, first.deadline).in_time():
             return [_nothing(problem) for problem in chains[k].problems]
         return _approached(chains[k], rows, first, solve_features, progress)
 
@@ -155,9 +152,9 @@ def solve_family(
     return members
 
 
-def begins_at_last(gram: Gram, deadline: float | None) -> float:
-    """When the scores of all rows must begin to be computed, to be there by the deadline."""
-    return Budget(1, deadline).before(gram.cost(gram.n, gram.n))
+def before_scores(gram: Gram, deadline: float | None) -> float | None:
+    """When the last thing that is done, all scores in float64, must begin to end in time."""
+    return None if deadline is None else Budget(1, deadline).before(gram.cost(gram.n, gram.n))
 
 
 def _nothing(problem: Problem) -> _Approached:
