@@ -159,7 +159,7 @@ def before_scores(gram: Gram, deadline: float | None) -> float | None:
 
 def _nothing(problem: Problem) -> _Approached:
     """No model at all, for which there is time."""
-    return _Approached(np.zeros(problem.n_rows), 0.0, 0)
+    return _Approached(np.zeros(problem.n_rows), 0)
 
 
 def _own(chain: Chain) -> NDArray[np.intp] | slice:
@@ -167,10 +167,9 @@ def _own(chain: Chain) -> NDArray[np.intp] | slice:
 
 
 class _Approached(NamedTuple):
-    """Duals as beta = y * a with their bias; the solution where it is certified already."""
+    """Duals as beta = y * a; the solution where it is certified already."""
 
     beta: Array
-    bias: float
     n_iter: int
     solution: Solution | None = None
 
@@ -204,7 +203,7 @@ def _approached(
                 rough=True,
             )
             scores = result.scores
-            found.append(_Approached(result.beta, result.intercept, budget.n_iter))
+            found.append(_Approached(result.beta, budget.n_iter))
             continue
         solution = solve_kernel(
             problem,
@@ -215,7 +214,7 @@ def _approached(
             solve_features=solve_features,
         )
         beta = problem.y * solution.dual
-        found.append(_Approached(beta, solution.intercept, solution.n_iter, solution))
+        found.append(_Approached(beta, solution.n_iter, solution))
     return found
 
 
