@@ -11,6 +11,7 @@
 #   make bench-walk    the walk to the 1-norm against liblinear and against one fit (three minutes)
 #   make bench-sparse  the 1-norm SVM, paths and single fits, against LP solvers and liblinear (fifteen minutes)
 #   make bench-kernel  SVC, BudgetSVC, LeastNormSVC and LeastSquaresSVC against libsvm, oneDAL and scipy (twenty minutes)
+#   make bench-search  SVCCV against a grid search with scikit-learn's SVC (fifteen minutes)
 #   make bench-bridge  min_norm_point and ConstrainedLasso against their peers (five minutes)
 #   make bench-cores   all cores against one and against oneDAL, and BLAS left alone (ten minutes)
 #   make bench-start   first fits in fresh processes, nothing compiled and all of it, beside skglm (twenty minutes)
@@ -22,7 +23,7 @@
 #
 # make PYTHON=/path/to/python3.12 demo    uses that interpreter for a new environment
 
-BENCHMARKS := bench-linear bench-walk bench-sparse bench-kernel bench-bridge bench-cores bench-start
+BENCHMARKS := bench-linear bench-walk bench-sparse bench-kernel bench-search bench-bridge bench-cores bench-start
 PAPERS := papers-walk papers-path papers-kernel papers-bridge
 
 .DEFAULT_GOAL := help

@@ -33,6 +33,7 @@ from anynorm.estimators.sparse_svc import SparseSVC as SparseSVC
 from anynorm.estimators.sparse_svc_cv import SparseSVCCV as SparseSVCCV
 from anynorm.estimators.sublinear_svm import sublinear_svm as sublinear_svm
 from anynorm.estimators.svc import SVC as SVC
+from anynorm.estimators.svc_cv import SVCCV as SVCCV
 from anynorm.problem.certificate import Certificate as Certificate
 from anynorm.problem.solution import Status as Status
 

@@ -23,5 +23,6 @@ def parameters(Estimator):
 
 def made(Estimator, **given):
     """An instance, with these parameters as far as it has them."""
-    known = parameters(Estimator)
-    return Estimator(**{k: v for k, v in (_NEEDED | given).items() if k in known})
+    known = inspect.signature(Estimator).parameters
+    needed = {k: v for k, v in _NEEDED.items() if k in known and known[k].default is known[k].empty}
+    return Estimator(**needed | {k: v for k, v in given.items() if k in known})

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from anynorm import (
     SVC,
+    SVCCV,
     BudgetSVC,
     LeastNormSVC,
     LinearSVC,
@@ -32,6 +33,7 @@ MODELS = {
     "LinearSVC, squared hinge": LinearSVC(loss="squared_hinge"),
     "ReweightedSVC": ReweightedSVC(),
     "ReweightedSVCCV": ReweightedSVCCV(5, max_rounds=3),
+    "SVCCV": SVCCV(2, gammas=2, cv=3),
     "LeastNormSVC": LeastNormSVC(kernel="linear"),
     "BudgetSVC": BudgetSVC(100, strict=True),
     "SVC": SVC(slack=Lp(3.0)),

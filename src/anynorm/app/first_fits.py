@@ -62,6 +62,7 @@ def fits() -> dict[str, Fit]:
         "SparseSVCCV": _estimator("SparseSVCCV", cv=2),
         "ReweightedSVC": _estimator("ReweightedSVC"),
         "ReweightedSVCCV": _estimator("ReweightedSVCCV", Cs=2, max_rounds=2, cv=2),
+        "SVCCV": _estimator("SVCCV", Cs=2, gammas=2, cv=2),
         "BudgetSVC": _estimator("BudgetSVC", budget=100),
         "LeastNormSVC": _estimator("LeastNormSVC", C=1.0),
         "LeastSquaresSVC": _estimator("LeastSquaresSVC", C=1.0),

@@ -20,6 +20,9 @@ from anynorm.estimators.checks.parameters import check_parameters, one_of
 
 Split = tuple[np.ndarray, np.ndarray]
 
+NEVER = -1.0
+"""The score of a class that a fold has learnt nothing of."""
+
 FOLDS = 5  # where cv is None, as in scikit-learn
 _SEED = 0  # of the shuffled folds that a number means: a search gives the same result every time
 
@@ -90,7 +93,7 @@ class SearchedClassifier:
         ValueError
             Where a parameter or the data cannot be used; the message says which and what to do.
         """
-        check_parameters(self, rule=one_of(self._rules))
+        self._check()
         began = time.monotonic()
         data = validate(self, X, y, sample_weight, C=self._largest_C())
         labels = column_or_1d(y)
@@ -98,6 +101,10 @@ class SearchedClassifier:
         folds = SlicedFolds(data.X, splits_of(self.cv, labels, groups))
         self._search(data, labels, weights, folds, began)
         return self
+
+    def _check(self) -> None:
+        """Raise where a parameter cannot be used."""
+        check_parameters(self, rule=one_of(self._rules))
 
     def _largest_C(self) -> float:
         """The largest C that is fitted."""
@@ -156,18 +163,37 @@ def scorer_of(scoring: Any) -> Any:
     return get_scorer(scoring) if isinstance(scoring, str) else scoring
 
 
+def mean_held_out(splits: list[Split], parts: list[np.ndarray], n: int) -> np.ndarray:
+    """Decision values of n rows, from those of each fold for the rows that it held out.
+
+    That is the mean where several folds held a row out, NaN where none did.
+    """
+    total, count = np.zeros((n, *parts[0].shape[1:])), np.zeros(n)
+    for (_, test), scores in zip(splits, parts, strict=True):
+        total[test] += scores
+        count[test] += 1
+    count = count.reshape(n, *[1] * (total.ndim - 1))
+    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+
+
 def standard_error(scores: np.ndarray) -> float:
     """The standard error of the mean over the folds, 0 for a single one."""
     return float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else 0.0
 
 
-def score_columns(scores: np.ndarray, features: np.ndarray) -> dict[str, np.ndarray]:
-    """The columns of ``cv_results_`` for scores and numbers of features of shape (m, folds)."""
+def score_columns(
+    scores: np.ndarray, sizes: np.ndarray, size: str = "n_features"
+) -> dict[str, np.ndarray]:
+    """The columns of ``cv_results_`` for scores and numbers of features of shape (m, folds).
+
+    A score of NaN, of what was left out, ranks last; `size` says what is counted.
+    """
     mean = scores.mean(axis=1)
+    known = np.where(np.isnan(mean), -np.inf, np.round(mean, 12))
     return {
         **{f"split{k}_test_score": column for k, column in enumerate(scores.T)},
         "mean_test_score": mean,
         "std_test_score": scores.std(axis=1),
-        "rank_test_score": rankdata(-np.round(mean, 12), method="min").astype(np.int32),
-        "mean_n_features": features.mean(axis=1),
+        "rank_test_score": rankdata(-known, method="min").astype(np.int32),
+        f"mean_{size}": sizes.mean(axis=1),
     }

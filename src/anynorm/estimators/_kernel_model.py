@@ -26,7 +26,7 @@ from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import classes_printer
 from anynorm.estimators.checks.labels import Labelled, usable_weights, validate
 from anynorm.estimators.checks.matrices import known_matrix
-from anynorm.kernels import kernel_of, takes_matrix
+from anynorm.kernels import Kernel, kernel_of, takes_matrix
 from anynorm.kernels.gram import Gram, make_gram
 from anynorm.kernels.sums import DenseSums, KernelSums
 from anynorm.losses import Loss
@@ -49,6 +49,7 @@ class KernelClassifier(FittedClassifier):
     _kernel_of_rows: ClassVar[str] = "_sums"  # what has the kernel of the support vectors
 
     kernel: Any
+    C: float
     n_jobs: int | None
     support_vectors_: Matrix
     dual_coef_: np.ndarray
@@ -56,7 +57,7 @@ class KernelClassifier(FittedClassifier):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, end: float | None) -> Self:
         data, gram = validate_kernel(self, X, y, sample_weight)
-        problems = kernel_problems(self, data, gram, self._loss(data))
+        problems = kernel_problems(data, gram, self._loss(data), float(self.C))
         solutions, more = self._solved(problems, data, end, sample_weight)
         return store_kernel(self, data, gram, solutions, more)
 
@@ -109,13 +110,18 @@ class KernelClassifier(FittedClassifier):
         """The weights of the features, of shape (1, p) or (K, p), where the kernel is linear."""
         check_is_fitted(self)
         if not self._is_linear():
+            used = self._used_kernel()
             raise AttributeError(
-                f"coef_ is there for linear kernels only; this model has kernel={self.kernel!r}."
+                f"coef_ is there for linear kernels only; this model has kernel={used!r}."
             )
         return design_of(self.support_vectors_).rmatvec(self.dual_coef_.T).T
 
+    def _used_kernel(self) -> Any:
+        """The kernel of the model, as it was given."""
+        return self.kernel
+
     def _is_linear(self) -> bool:
-        return kernel_of(self.kernel, gamma="scale", degree=1, coef0=0.0).is_inner_product
+        return kernel_of(self._used_kernel(), gamma="scale", degree=1, coef0=0.0).is_inner_product
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -129,11 +135,7 @@ def validate_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple
 
     ``gamma="scale"`` counts a row as often as `sample_weight` says.
     """
-    if takes_matrix(estimator.kernel) and sp.issparse(X):
-        raise ValueError(
-            "X is sparse, which a precomputed kernel must not be; give a dense matrix, e.g. "
-            "X.toarray()."
-        )
+    check_given_matrix(estimator.kernel, X)
     data = validate(estimator, X, y, sample_weight)
     weights = usable_weights(sample_weight, data.X.shape[0])
     kernel = kernel_of(
@@ -142,19 +144,34 @@ def validate_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple
         degree=estimator.degree,
         coef0=float(estimator.coef0),
     )
-    rows = data.X.tocsr() if sp.issparse(data.X) else data.X
+    return data, kernel_gram(data.X, kernel.resolved(data.X, weights))
+
+
+def check_given_matrix(kernel: Any, X: Any) -> None:
+    """Raise where X is to be a kernel matrix and is sparse."""
+    if takes_matrix(kernel) and sp.issparse(X):
+        raise ValueError(
+            "X is sparse, which a precomputed kernel must not be; give a dense matrix, e.g. "
+            "X.toarray()."
+        )
+
+
+def kernel_gram(X: Matrix, kernel: Kernel) -> Gram:
+    """The kernel of rows; inner products of rows far from the origin are those around their mean.
+
+    Duals that sum to zero do not see the shift.
+    """
+    rows = X.tocsr() if sp.issparse(X) else X
     means = far_means(design_of(rows)) if kernel.is_inner_product else None
-    if means is not None:  # duals that sum to zero do not see the shift
-        rows = np.asarray(rows, dtype=np.float64) - means
-    return data, make_gram(rows, kernel.resolved(data.X, weights))
+    return make_gram(rows if means is None else np.asarray(rows, np.float64) - means, kernel)
 
 
-def kernel_problems(estimator: Any, data: Labelled, gram: Gram, loss: Loss) -> list[Problem]:
-    """The estimator's binary problems; a norm that cannot have these rows or weights says so."""
+def kernel_problems(data: Labelled, gram: Gram, loss: Loss, C: float) -> list[Problem]:
+    """The binary problems of rows; a norm that cannot have these rows or weights says so."""
     problems = [
         Problem(
             y=data.signs(k),
-            C=float(estimator.C),
+            C=C,
             loss=loss,
             gram=gram,
             sample_weight=data.weights,
@@ -175,14 +192,22 @@ def kernel_rows(estimator: Any, gram: Any, n_problems: int) -> KernelRows:
 
 
 def solve_kernels(
-    estimator: Any, data: Labelled, problems: Sequence[Problem], end: float | None
+    estimator: Any,
+    data: Labelled,
+    problems: Sequence[Problem],
+    end: float | None,
+    starts: Sequence[np.ndarray | None] | None = None,
 ) -> list[Solution]:
-    """Solve binary problems, from `kernel_problems`, that share the rows of their kernel matrix."""
+    """Solve binary problems, from `kernel_problems`, that share the rows of their kernel matrix.
+
+    They start from the duals of the previous fit, where nothing else is given.
+    """
     from anynorm.solvers.kernel import solve_kernel  # Numba: for those who fit, not predict
     from anynorm.solvers.linear import solve_linear
 
     rows = kernel_rows(estimator, problems[0].gram, len(problems))
-    starts = warm_starts(estimator, data)
+    if starts is None:
+        starts = warm_starts(estimator, data)
 
     def run(index: int, progress: Report | None) -> Solution:
         return solve_kernel(

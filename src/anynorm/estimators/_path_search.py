@@ -17,6 +17,7 @@ from anynorm.estimators._cross_validation import Folds, score_columns, standard_
 from anynorm.estimators._fitting import Report, of_any, run_all, store_linear
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._messages import say, warn
+from anynorm.estimators._probabilities import calibration_attributes
 from anynorm.estimators.checks.labels import Labelled, labelled
 from anynorm.estimators.paths.accuracy import Changes, accuracy_changes, accuracy_table
 from anynorm.estimators.paths.solution_path import SolutionPath, used_features
@@ -334,6 +335,7 @@ class SearchedPaths:
         several = len(self.paths) > 1
         place = np.array([s])
         held_out = [self.held_out_scores(place, k)[0] for k in range(len(self.paths))]
+        scores = np.column_stack(held_out) if several else held_out[0]
         found: dict[str, Any] = {
             "s_": np.full(len(self.paths), s) if several else s,
             "C_": np.array(prices) if several else prices[0],
@@ -341,9 +343,16 @@ class SearchedPaths:
             "best_index_": index,
             "best_score_": float(self.curve.scores[index].mean()),
             "cv_results_": self.curve.results(),
-            "oof_decision_function_": np.column_stack(held_out) if several else held_out[0],
+            "oof_decision_function_": scores,
             "selection_frequency_": self.selection_frequency(s),
         }
+        found |= calibration_attributes(
+            self.search.estimator.calibration,
+            scores,
+            self.search.data.codes,
+            self.search.weights,
+            [test for _, test in self.search.folds.splits],
+        )
         return found if several else found | {"path_": self.paths[0]}
 
     def _warn_of_time(self, s: float) -> None:

@@ -8,13 +8,14 @@ from anynorm.estimators._docs import documented_like
 from anynorm.estimators._fitting import solve_classes, store_linear
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._messages import classes_printer
+from anynorm.estimators._probabilities import LogisticClassifier
 from anynorm.estimators.checks.labels import Labelled
 from anynorm.estimators.svc import SVC
 from anynorm.losses import Loss
 
 
 @documented_like(SVC)
-class LinearSVC(LinearClassifier):
+class LinearSVC(LogisticClassifier, LinearClassifier):
     r"""Linear support vector classifier, solved to a certified relative duality gap.
 
     For two classes, with labels :math:`y_i = \pm 1` and row weights :math:`v_i`, it minimises

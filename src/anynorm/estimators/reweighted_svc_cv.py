@@ -11,8 +11,10 @@ import numpy as np
 
 from anynorm.design import Matrix
 from anynorm.estimators._cross_validation import (
+    NEVER,
     Folds,
     SearchedClassifier,
+    mean_held_out,
     score_columns,
     scorer_of,
     standard_error,
@@ -30,6 +32,8 @@ from anynorm.estimators._fitting import (
 )
 from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import say
+from anynorm.estimators._ordered_labels import places_of
+from anynorm.estimators._probabilities import CalibratedClassifier, calibration_attributes
 from anynorm.estimators.checks.labels import Labelled, labelled
 from anynorm.estimators.checks.parameters import seed
 from anynorm.estimators.reweighted_svc import ReweightedSVC, store_walks
@@ -41,7 +45,7 @@ if TYPE_CHECKING:
 
 
 @documented_like(ReweightedSVC)
-class ReweightedSVCCV(SearchedClassifier, ReweightedSVC):
+class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
     """`ReweightedSVC` with C and the number of rounds chosen by cross-validation.
 
     All rounds of a walk come with its last one, so the table over C and rounds costs one walk of
@@ -68,6 +72,10 @@ class ReweightedSVCCV(SearchedClassifier, ReweightedSVC):
         score is highest, fewest at ties.  "one_se": of all cells within one standard error of the
         best one, the one with the fewest features; ties go to fewer rounds, then to the smaller C.
     prune, loss, fit_intercept, intercept_scaling, class_weight : as in `ReweightedSVC`
+    calibration : {"sigmoid", "isotonic"} or None, default=None
+        How `predict_proba` follows from the scores: by a sigmoid (Platt's method), or by a
+        non-decreasing step function, which wants a thousand rows or more.  It is fitted to
+        ``oof_decision_function_``.  None: no probabilities.
     tol, max_iter : as in `ReweightedSVC`
     time_limit : float or None, default=None
         The most seconds for everything together.
@@ -95,6 +103,14 @@ class ReweightedSVCCV(SearchedClassifier, ReweightedSVC):
         ``split0_test_score``, ..., ``mean_test_score``, ``std_test_score``, ``rank_test_score``,
         ``mean_n_features``, ``max_gap`` (the largest certified gap among the folds) and
         ``mean_fit_time`` (of the walk as far as `max_rounds`).
+    oof_decision_function_ : ndarray of shape (n,) or (n, K)
+        The decision values of the choice for each row by the folds that held it out: their mean
+        where there are several, NaN where there is none.
+    oof_predict_proba_ : ndarray of shape (n, K)
+        Probabilities of each row by a calibration that knew nothing of its fold; where there are
+        more than ten folds, of its tenth of them.
+    calibration_ : dict
+        The function that makes probabilities of scores.
     coef_, intercept_, classes_, history_, certificate_, n_iter_, n_features_in_
         As in `ReweightedSVC`, of the fit to all rows with ``C_`` and ``n_rounds_``.
     feature_names_in_ : as in `ReweightedSVC`
@@ -130,6 +146,7 @@ class ReweightedSVCCV(SearchedClassifier, ReweightedSVC):
         fit_intercept: bool = True,
         intercept_scaling: float | None = None,
         class_weight: Any = None,
+        calibration: str | None = None,
         tol: float = 1e-4,
         max_iter: int = 10_000,
         time_limit: float | None = None,
@@ -147,6 +164,7 @@ class ReweightedSVCCV(SearchedClassifier, ReweightedSVC):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.class_weight = class_weight
+        self.calibration = calibration
         self.tol = tol
         self.max_iter = max_iter
         self.time_limit = time_limit
@@ -227,13 +245,21 @@ class WalkSearch:
         chosen, rounds = choose(estimator.rule, self.scores, self.features)
         model = estimator._model(self.grid[chosen], rounds + 1)
         walks = model._walks(data, self.end, of_any(self.report))
-        found = {
+        found: dict[str, Any] = {
             "C_": float(self.grid[chosen]),
             "n_rounds_": rounds + 1,
             "best_index_": chosen * int(estimator.max_rounds) + rounds,
             "best_score_": float(self.scores[chosen, rounds].mean()),
             "cv_results_": self.results(),
+            "oof_decision_function_": self.held_out(chosen, rounds),
         }
+        found |= calibration_attributes(
+            estimator.calibration,
+            found["oof_decision_function_"],
+            self.data.codes,
+            self.weights,
+            [test for _, test in self.folds.splits],
+        )
         return store_walks(estimator, data, walks, found)
 
     def fill(self, *, shared: bool) -> None:
@@ -241,6 +267,10 @@ class WalkSearch:
         shape = (len(self.grid), int(self.estimator.max_rounds), len(self.folds.splits))
         self.scores, self.features, self.gaps = np.empty(shape), np.empty(shape), np.empty(shape)
         self.seconds = np.empty((shape[0], shape[2]))
+        width = () if self.data.n_problems == 1 else (self.data.n_problems,)
+        self._held_out = [
+            np.full((*shape[:2], len(test), *width), NEVER) for _, test in self.folds.splits
+        ]
         chains = np.split(np.arange(shape[0]), [] if shared else np.arange(1, shape[0]))
 
         # The model of all rows gets as much time as a fold.
@@ -265,13 +295,15 @@ class WalkSearch:
         if self.on_walk is not None:
             for _ in places:
                 self.on_walk(1.0)
+        signs = -np.ones(len(classes))
+        signs[most] = 1.0
+        signs = signs[1:] if len(classes) == 2 else signs
+        self._held_out[fold][places] = signs[0] if len(classes) == 2 else signs
         if self.scorer is None:
             right = np.average(self.y[test] == classes[most], weights=self._weights(test))
             self.scores[places, :, fold] = right
             return
-        X, signs = self.folds.test(fold), -np.ones(len(classes))
-        signs[most] = 1.0
-        signs = signs[1:] if len(classes) == 2 else signs
+        X = self.folds.test(fold)
         nothing = np.zeros((len(signs), X.shape[1]))
         self.scores[places, :, fold] = self._score(nothing, signs, classes, X, test)
 
@@ -300,6 +332,7 @@ class WalkSearch:
             if last and all(_same(*walks) for walks in zip(last, found, strict=True)):
                 self.scores[c, :, fold] = self.scores[c - 1, :, fold]
                 self.features[c, :, fold] = self.features[c - 1, :, fold]
+                self._held_out[fold][c] = self._held_out[fold][c - 1]
             else:
                 self._enter(fold, c, found, data.classes, held_out)
             self.gaps[c, :, fold] = [
@@ -320,17 +353,32 @@ class WalkSearch:
         intercepts = np.array([[part.intercept for part in rounds] for rounds in walks]).T
         self.features[c, :, fold] = np.count_nonzero(coefs.any(axis=1), axis=1)
         test = self.folds.splits[fold][1]
+        scores = linear_scores(X, coefs.reshape(-1, X.shape[1]), intercepts.ravel())
+        scores = scores.reshape(len(test), *intercepts.shape)
+        self._hold(fold, c, scores, classes)
         if self.scorer is not None:
             for number, (coef, intercept) in enumerate(zip(coefs, intercepts, strict=True)):
                 score = self._score(coef, intercept, classes, X, test)
                 self.scores[c, number, fold] = score
             return
-        scores = linear_scores(X, coefs.reshape(-1, X.shape[1]), intercepts.ravel())
-        scores = scores.reshape(len(test), *intercepts.shape)
         scores = scores[:, :, 0] if len(walks) == 1 else scores
         labels = [labels_of(scores[:, number], classes) for number in range(len(coefs))]
         right = np.stack(labels, axis=1) == self.y[test][:, None]
         self.scores[c, :, fold] = np.average(right, axis=0, weights=self._weights(test))
+
+    def _hold(self, fold: int, c: int, scores: np.ndarray, classes: np.ndarray) -> None:
+        """Keep scores of shape (rows, rounds, classes against the rest) of the rows left out."""
+        scores = scores.swapaxes(0, 1)
+        if self.data.n_problems == 1:
+            self._held_out[fold][c] = scores[:, :, 0]
+            return
+        both = np.concatenate([-scores, scores], axis=2) if len(classes) == 2 else scores
+        self._held_out[fold][c][..., places_of(classes, self.data.classes)] = both
+
+    def held_out(self, c: int, rounds: int) -> np.ndarray:
+        """The decision values of a cell for all rows, by the folds that held them out."""
+        parts = [held_out[c, rounds] for held_out in self._held_out]
+        return mean_held_out(self.folds.splits, parts, len(self.y))
 
     def _print(self, fold: int, c: int) -> None:
         if self.estimator.verbose:

@@ -8,13 +8,14 @@ from anynorm.estimators._docs import documented_like
 from anynorm.estimators._fitting import solve_classes, store_linear
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._messages import classes_printer
+from anynorm.estimators._probabilities import LogisticClassifier
 from anynorm.estimators.checks.labels import Labelled, usable_penalties
 from anynorm.estimators.linear_svc import LinearSVC
 from anynorm.losses import Loss
 
 
 @documented_like(LinearSVC)
-class SparseSVC(LinearClassifier):
+class SparseSVC(LogisticClassifier, LinearClassifier):
     r"""The 1-norm support vector machine, solved to a certified relative duality gap.
 
     For two classes, with labels :math:`y_i = \pm 1`, row weights :math:`v_i` and feature weights

@@ -8,12 +8,13 @@ from anynorm.estimators._cross_validation import Folds, SearchedClassifier, scor
 from anynorm.estimators._docs import documented_like
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._path_search import PathSearch
+from anynorm.estimators._probabilities import CalibratedClassifier
 from anynorm.estimators.checks.labels import usable_penalties
 from anynorm.estimators.sparse_svc import SparseSVC
 
 
 @documented_like(SparseSVC)
-class SparseSVCCV(SearchedClassifier, LinearClassifier):
+class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
     r"""The 1-norm support vector classifier with the bound s chosen by cross-validation.
 
     On every fold the exact path of
@@ -50,6 +51,10 @@ class SparseSVCCV(SearchedClassifier, LinearClassifier):
         Whether to fit an intercept; it is not penalised.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, as in `LinearSVC`; "balanced" balances every fold by itself.
+    calibration : {"sigmoid", "isotonic"} or None, default=None
+        How `predict_proba` follows from the scores: by a sigmoid (Platt's method), or by a
+        non-decreasing step function, which wants a thousand rows or more.  It is fitted to
+        ``oof_decision_function_``.  None: no probabilities.
     tol : float, default=1e-4
         The relative duality gap above which the model warns; a path is exact, so its gaps are
         those of rounding.
@@ -83,6 +88,11 @@ class SparseSVCCV(SearchedClassifier, LinearClassifier):
     oof_decision_function_ : ndarray of shape (n,) or (n, K)
         The decision values at ``s_`` of each row by the folds that held it out: their mean where
         there are several, NaN where there is none.
+    oof_predict_proba_ : ndarray of shape (n, K)
+        Probabilities of each row by a calibration that knew nothing of its fold; where there are
+        more than ten folds, of its tenth of them.
+    calibration_ : dict
+        The function that makes probabilities of scores.
     selection_frequency_ : ndarray of shape (p,)
         The share of the folds that use the feature at ``s_``, for at least one class.
     coef_ : ndarray of shape (1, p) or (K, p)
@@ -130,6 +140,7 @@ class SparseSVCCV(SearchedClassifier, LinearClassifier):
         penalty_weights: Any = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
+        calibration: str | None = None,
         tol: float = 1e-4,
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -143,6 +154,7 @@ class SparseSVCCV(SearchedClassifier, LinearClassifier):
         self.penalty_weights = penalty_weights
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.calibration = calibration
         self.tol = tol
         self.time_limit = time_limit
         self.n_jobs = n_jobs

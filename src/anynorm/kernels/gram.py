@@ -185,6 +185,22 @@ class Gram:
             out[others] += self.sums(part)(points[others], beta[part], n_values=n_values)
         return finite(out)
 
+    def matmat(self, betas: ArrayLike) -> Array:
+        """Return ``K @ betas`` for the columns of a matrix: each value of K is evaluated once.
+
+        It is for those who have loaded Numba anyway, as `matvec` with `compiled`.
+        """
+        betas = np.asarray(betas, dtype=np.float64)
+        used = np.flatnonzero(betas.any(axis=1))
+        if self.kernel.is_inner_product:
+            w = design_of(_take(self._columns, used)).rmatvec(betas[used])
+            return finite(design_of(self._rows).matvec(w))
+        out = np.zeros((self.n, betas.shape[1]))
+        for start in range(0, len(used), _COLUMNS):
+            part = used[start : start + _COLUMNS]
+            out += self.sums(part)(self._rows, betas[part], n_values=WORTH_COMPILED)
+        return finite(out)
+
     def cost(self, n_rows: int, n_columns: int) -> float:
         """What sums over so many columns cost for so many rows, in multiplications inside BLAS."""
         width = 1.0 if self.X is None else design_of(self.X).entries() / max(1, self.n)

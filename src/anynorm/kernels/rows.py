@@ -39,8 +39,8 @@ class KernelRows:
     """float32 rows of a kernel matrix, at most `max_bytes` of them, shared by several problems.
 
     A few rows are kept in any case.  `sharers` says how many problems there are, `holders` how many
-    of them may hold rows at the same time; `exact` rows are float64.  A `buffer`, flat and of the
-    rows' type, is used instead of new memory.
+    of them may hold rows at the same time; `exact` rows are float64.  A flat `buffer` is used
+    instead of new memory, and so is a `spare` one if it is of the rows' type.
 
     Attributes
     ----------
@@ -51,6 +51,8 @@ class KernelRows:
         be the same for any number of threads).
     entry_error : float
         How far entries of the rows may be from those of the kernel.
+    buffer : ndarray
+        Their memory, which those of another kernel may have afterwards.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class KernelRows:
         holders: int = 1,
         exact: bool = False,
         buffer: NDArray[Any] | None = None,
+        spare: NDArray[Any] | None = None,
     ) -> None:
         self.gram, self.n, self._sharers = gram, gram.n, sharers
         exact = exact or self.n <= _FEW_POINTS
@@ -69,6 +72,8 @@ class KernelRows:
         self.entry_error = self._maker.error
         row_bytes = self.n * np.dtype(self._maker.dtype).itemsize
         fits = (int(max_bytes) - self._maker.own_bytes) // max(1, row_bytes)
+        if spare is not None and spare.dtype == self._maker.dtype:
+            buffer = spare
         if buffer is not None:
             fits = len(buffer) // self.n
         self.block_rows = int(min(self.n, max(fits // sharers, _LEAST_ROWS)))
@@ -76,7 +81,7 @@ class KernelRows:
         self._together = self._maker.together if fits >= self.n else 1
         if buffer is None:
             buffer = np.empty(self.capacity * self.n, self._maker.dtype)
-        self._buffer = buffer
+        self.buffer = buffer
         self._store = buffer[: self.capacity * self.n].reshape(self.capacity, self.n)
         self._slot_of = np.full(self.n, -1, np.intp)
         self._row_in = np.full(self.capacity, -1, np.intp)
@@ -87,6 +92,10 @@ class KernelRows:
     def in_float64(self) -> KernelRows:
         """The same kernel with float64 rows, for one problem alone."""
         return KernelRows(self.gram, self._max_bytes, exact=True)
+
+    def for_part(self, gram: Gram) -> KernelRows:
+        """Rows of the kernel of a part, in memory of their own: the share of one problem."""
+        return KernelRows(gram, self._max_bytes // self._sharers)
 
     def can_shrink(self) -> bool:
         """Whether `shrunk` may be called: rows of one problem alone, and made from points."""
@@ -101,8 +110,8 @@ class KernelRows:
         own[kept] = np.arange(len(kept))
         slots = np.flatnonzero(own[self._row_in[: self._n_filled]] >= 0)
         names = own[self._row_in[slots]]
-        part = KernelRows(self.gram.part(kept), 0, exact=self.are_exact, buffer=self._buffer)
-        compact(self._store, slots, kept, self._buffer)
+        part = KernelRows(self.gram.part(kept), 0, exact=self.are_exact, buffer=self.buffer)
+        compact(self._store, slots, kept, self.buffer)
         part._row_in[: len(slots)], part._slot_of[names] = names, np.arange(len(slots))
         part._n_filled = len(slots)
         self._slot_of[:], self._row_in[:], self._n_filled = -1, -1, 0

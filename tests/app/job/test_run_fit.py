@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from anynorm import LinearSVC, SparseSVC, load_model, sparse_svm_path
+from anynorm import SVC, LinearSVC, SparseSVC, load_model, sparse_svm_path
 from anynorm.app.job import FitOptions, OptionError, run_fit, summary, write_results
 from anynorm.app.job.folds import numbered_splits
 from anynorm.app.job.learning import Task
@@ -204,6 +204,39 @@ def test_kernel_models_predict_labels_from_their_files(model, tmp_path):
         assert (detail.sizes <= [[2], [3], [6], [12]]).all()
         np.testing.assert_allclose(detail.scores[detail.chosen], found.learned.fold_scores)
         assert detail.reference[1] >= detail.sizes[-1].mean()
+
+
+def test_the_kernel_is_chosen_by_folds_that_are_prepared_apart():
+    found = run_fit(table_of(), FitOptions(model="kernel", cv=3))
+    X, y, model = found.table.features.to_numpy(), found.oof.y, found.learned.model
+    for fold, (train, test) in enumerate(numbered_splits(found.oof.folds)):
+        reference = make_pipeline(StandardScaler(), SVC(C=model.C_, gamma=model.gamma_, tol=1e-6))
+        reference.fit(X[train], y[train])
+        np.testing.assert_allclose(
+            found.learned.held_out[test], reference.decision_function(X[test]), atol=2e-2
+        )
+        assert found.learned.fold_scores[fold] == pytest.approx(reference.score(X[test], y[test]))
+
+
+@pytest.mark.parametrize("model", ["sparse", "kernel", "reweighted"])
+def test_probabilities_of_held_out_rows_are_written(model, tmp_path):
+    found = run_fit(table_of(), FitOptions(model=model, cv=3))
+    assert found.oof.probabilities.shape == (len(found.oof.y), 2)
+    np.testing.assert_allclose(found.oof.probabilities.sum(axis=1), 1.0)
+    values = summary(found)
+    assert 0 < values["brier_score"] < 0.3
+    files = write_results(found, tmp_path)
+    rows = pd.read_csv(files[3])
+    assert {"probability_healthy", "probability_ill"} <= set(rows.columns)
+    report = files[1].read_text()
+    assert "Brier score" in report
+    assert '"reliability":{"classes":["' in report.replace(" ", "")
+
+
+def test_a_model_without_probabilities_writes_none(tmp_path):
+    found = run_fit(table_of(), FitOptions(model="linear", cv=2))
+    assert found.oof.probabilities is None
+    assert "probability_ill" not in pd.read_csv(write_results(found, tmp_path)[3]).columns
 
 
 @pytest.mark.parametrize("scoring", ["balanced", "auc"])

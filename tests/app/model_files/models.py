@@ -58,6 +58,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "BudgetSVC": {"budget": 8},
     "ReweightedSVCCV": {"Cs": [0.1, 1.0], "cv": 3, "max_rounds": 2},
     "SparseSVCCV": {"cv": 3},
+    "SVCCV": {"Cs": [0.5, 2.0], "gammas": 2, "cv": 3, "calibration": "sigmoid"},
 }
 """What a public classifier needs, or is quicker with."""
 
@@ -80,6 +81,12 @@ def _classifiers(y: Any) -> dict[str, Callable[[], Made]]:
         "sparse-cv": lambda: (
             anynorm.SparseSVCCV(
                 cv=StratifiedKFold(3, shuffle=True, random_state=1), rule="one_se"
+            ).fit(X, y),
+            X,
+        ),
+        "svc-cv": lambda: (
+            anynorm.SVCCV(
+                [0.5], kernel=["linear", "rbf"], gammas=["scale"], cv=3, calibration="isotonic"
             ).fit(X, y),
             X,
         ),

@@ -246,3 +246,27 @@ def test_wrong_requests_are_refused(monkeypatch):
         monkeypatch.delitem(sys.modules, f"anynorm.app.onnx.{name}", raising=False)
     with pytest.raises(ImportError, match=r"pip install 'anynorm\[onnx\]'"):
         to_onnx(model)
+
+
+@pytest.mark.parametrize("labels", [BINARY, THREE], ids=["two", "three"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        anynorm.SVCCV([1.0], gammas=["scale"], cv=3, calibration="sigmoid"),
+        anynorm.SVCCV([1.0], gammas=["scale"], cv=3, calibration="isotonic"),
+        anynorm.SparseSVCCV(cv=3, calibration="isotonic"),
+        anynorm.LinearSVC(loss="logistic"),
+    ],
+    ids=["sigmoid", "isotonic", "isotonic-linear", "logistic"],
+)
+def test_probabilities(model, labels):
+    fitted = make_pipeline(StandardScaler(), clone(model)).fit(X, labels)
+    found = answers(to_onnx(fitted), {"X": NEW})
+    assert found["probabilities"].shape == (300, len(np.unique(labels)))
+    np.testing.assert_allclose(
+        found["probabilities"], fitted.predict_proba(NEW.astype(np.float64)), atol=1e-6
+    )
+
+
+def test_models_without_probabilities_have_no_such_output():
+    assert "probabilities" not in answers(to_onnx(anynorm.LinearSVC().fit(X, BINARY)), {"X": NEW})

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from anynorm.app.job.folds import fold_numbers, make_splits
 from anynorm.app.job.grid_learning import learn_grid, with_other_budgets
+from anynorm.app.job.kernel_learning import learn_kernel
 from anynorm.app.job.learning import Learned, Task
 from anynorm.app.job.measures import Estimate, estimate
 from anynorm.app.job.options import FitOptions
@@ -25,7 +26,7 @@ from anynorm.design.threads import Threads
 from anynorm.estimators._cross_validation import standard_error
 from anynorm.problem.solution import Status
 
-_LEARN = {"sparse": learn_path, "reweighted": learn_walk}
+_LEARN = {"sparse": learn_path, "reweighted": learn_walk, "kernel": learn_kernel}
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,15 @@ class Held:
         Their decision values.
     folds : ndarray of int or None
         The fold that held each row out, counted from 1; None for a file of its own.
+    probabilities : ndarray of shape (n, K) or None
+        Those of the classes, where the model has some.
     """
 
     ids: np.ndarray
     y: np.ndarray
     scores: np.ndarray
     folds: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,11 @@ class Fitted:
     problems: list[str]
     converged: bool
     seconds: float
+
+    @property
+    def judged(self) -> Held:
+        """The rows that the errors are those of."""
+        return self.oof if self.test is None else self.test
 
 
 def run_fit(
@@ -169,7 +178,13 @@ def _fitted(table: Table, options: FitOptions, test: Table | None, show: Show | 
         learned = _learn(task, schedule, "choosing the model")
         if options.model == "budget" and options.time_limit is None:
             learned = with_other_budgets(task, learned)
-    oof = Held(table.ids, y, learned.held_out, fold_numbers(splits, len(y)))
+    oof = Held(
+        table.ids,
+        y,
+        learned.held_out,
+        fold_numbers(splits, len(y)),
+        getattr(learned.model, "oof_predict_proba_", None),
+    )
     if held is None:
         with _collected() as later:
             oof, cut_later = _nested(task, inner, schedule, oof)
@@ -180,7 +195,12 @@ def _fitted(table: Table, options: FitOptions, test: Table | None, show: Show | 
         judged, asked = oof, [rows for _, rows in splits]
         groups, judged_by = table.groups, _nested_words(options, inner)
     else:
-        judged = Held(held.ids, held.y, learned.scores(held.frame, classes))
+        judged = Held(
+            held.ids,
+            held.y,
+            learned.scores(held.frame, classes),
+            probabilities=learned.probabilities(held.frame, classes),
+        )
         asked, cut_later = [np.arange(len(held.y))], False
         groups, judged_by = held.groups, f"{len(held.y)} rows of {held.source}"
     wanted = dict.fromkeys([options.scoring, "error"])
@@ -240,12 +260,18 @@ def _nested(
 ) -> tuple[Held, bool]:
     """Decision values of every row by a search that knew nothing of it; whether time was short."""
     scores, cut = task.no_scores(), False
+    probabilities: np.ndarray | None = np.full((len(task.y), len(task.classes)), np.nan)
     for number, (folds, (train, test)) in enumerate(zip(inner, task.splits, strict=True)):
         part, what = task.part(train, folds), f"judging it: part {number + 1} of {len(inner)}"
         learned = _learn(part, schedule, what)
         scores[test] = learned.scores(task.frame.iloc[test], task.classes)
+        found = learned.probabilities(task.frame.iloc[test], task.classes)
+        if found is None or probabilities is None:
+            probabilities = None
+        else:
+            probabilities[test] = found
         cut = cut or learned.cut
-    return replace(oof, scores=scores), cut
+    return replace(oof, scores=scores, probabilities=probabilities), cut
 
 
 def _nested_words(options: FitOptions, inner: list[np.ndarray]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from anynorm.app.job.folds import PreparedFolds, fold_numbers, make_splits, numbered_splits
-from anynorm.app.job.measures import all_classes
+from anynorm.app.job.measures import all_classes, all_probabilities
 from anynorm.app.job.options import FitOptions
 from anynorm.design import Matrix
 from anynorm.estimators._cross_validation import Split
@@ -122,6 +122,12 @@ class Learned:
     def scores(self, frame: Any, classes: np.ndarray) -> np.ndarray:
         """Decision values of other rows."""
         return all_classes(self.model, self.preparation.transform(frame), classes)
+
+    def probabilities(self, frame: Any, classes: np.ndarray) -> np.ndarray | None:
+        """Probabilities of other rows; None where the model has none."""
+        if not hasattr(self.model, "predict_proba"):
+            return None
+        return all_probabilities(self.model, self.preparation.transform(frame), classes)
 
 
 def pipeline_of(preparation: Any, model: Any) -> Pipeline:

@@ -22,6 +22,9 @@ MEASURES = {"error": "error", "balanced": "balanced error", "auc": "1 - AUC"}
 SCORERS = {"error": None, "balanced": "balanced_accuracy", "auc": "roc_auc"}
 """What scikit-learn calls them: a saved model says with these names how it was chosen."""
 
+CALIBRATION = "sigmoid"
+"""How probabilities follow from scores: two numbers, which the smallest tables can tell."""
+
 _NORMAL = 1.959963984540054  # the 97.5 % point of the normal distribution
 
 
@@ -110,6 +113,13 @@ def all_classes(estimator: Any, X: Any, classes: np.ndarray) -> np.ndarray:
         found = np.column_stack([-found, found])
     scores[:, places_of(estimator.classes_, classes)] = found
     return scores
+
+
+def all_probabilities(estimator: Any, X: Any, classes: np.ndarray) -> np.ndarray:
+    """Probabilities with a column per class, 0 for those a model has not seen."""
+    found = np.zeros((X.shape[0], len(classes)))
+    found[:, places_of(estimator.classes_, classes)] = estimator.predict_proba(X)
+    return found
 
 
 def _error(y: np.ndarray, scores: np.ndarray, _: Any) -> tuple[float, np.ndarray]:

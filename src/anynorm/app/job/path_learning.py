@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anynorm.app.job.learning import Learned, Task, pipeline_of
-from anynorm.app.job.measures import SCORERS, scorer
+from anynorm.app.job.measures import CALIBRATION, SCORERS, scorer
 from anynorm.app.job.options import RULES
 from anynorm.app.job.schedule import Schedule
 from anynorm.estimators._path_search import PathSearch, SearchedPaths
@@ -39,6 +39,7 @@ def learn_path(task: Task, schedule: Schedule, what: str) -> Learned:
         scoring=SCORERS[options.scoring],
         rule=options.rule,
         max_features=options.max_features,
+        calibration=CALIBRATION,
         time_limit=schedule.share_of_time(),
         n_jobs=options.jobs,
     )

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from anynorm.app.job.fit import codes_of
 from anynorm.app.job.measures import Estimate, estimate, predicted
-from anynorm.app.job.results import score_columns
+from anynorm.app.job.results import probability_columns, score_columns
 from anynorm.app.model_files import ModelFileError, load_metadata, load_model
 from anynorm.app.tables import (
     Preparation,
@@ -35,7 +35,8 @@ class Predicted:
     Attributes
     ----------
     table : DataFrame
-        Names, labels where the file has them, predictions and decision values.
+        Names, labels where the file has them, predictions, decision values, and probabilities where
+        the model has some.
     errors : list of Estimate
         Empty where no label is known.
     confusion : DataFrame or None
@@ -102,6 +103,8 @@ def run_predict(
         out["label"] = labels
     out["predicted"] = classes[predicted(scores)]
     out = out.assign(**score_columns(scores, classes))
+    if hasattr(model, "predict_proba"):
+        out = out.assign(**probability_columns(model.predict_proba(matrix), classes))
     if labels is None:
         return Predicted(out, [], None, notes)
     if metadata.get("file") == table.source.name and metadata.get("rows") == len(table):

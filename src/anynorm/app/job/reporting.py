@@ -19,11 +19,13 @@ from anynorm.app.report import (
     Evaluation,
     GenericReport,
     PathReport,
+    ReliabilityView,
     Report,
     WalkReport,
     steps,
 )
 from anynorm.estimators._cross_validation import standard_error
+from anynorm.estimators._probabilities import brier_score, reliability
 
 _MOST_ENTRIES = 20_000_000  # held-out decision values of one class along the path
 
@@ -40,8 +42,22 @@ def content_of(fitted: Fitted) -> Report:
         "scales": learned.preparation.scales_ if fitted.options.scale == "standard" else None,
         "selection_frequency": learned.selection_frequency,
         "measure": MEASURES[fitted.options.scoring],
+        "reliability": _reliability(fitted),
     }
     return _REPORTS.get(fitted.options.model, _generic_report)(fitted, shared)
+
+
+def _reliability(fitted: Fitted) -> ReliabilityView | None:
+    """How good the probabilities of rows are that the model had no part in."""
+    judged, names = fitted.judged, [str(label) for label in fitted.classes]
+    if judged.probabilities is None:
+        return None
+    shown = [1] if len(names) == 2 else range(len(names))
+    return ReliabilityView(
+        class_names=[names[k] for k in shown],
+        curves=[reliability(judged.y == k, judged.probabilities[:, k]) for k in shown],
+        brier=brier_score(judged.y, judged.probabilities),
+    )
 
 
 def facts(fitted: Fitted) -> dict[str, str]:
@@ -58,6 +74,10 @@ def facts(fitted: Fitted) -> dict[str, str]:
         f"{value:.1%} ± {error_of_mean:.1%} ({MEASURES[fitted.options.scoring]} on the folds that "
         "chose the model: too good)"
     )
+    judged = fitted.judged
+    if judged.probabilities is not None:
+        score = brier_score(judged.y, judged.probabilities)
+        found["Brier score"] = f"{score:.3f} (of the probabilities; {fitted.judged_by})"
     model = fitted.learned.model
     if hasattr(model, "coef_"):
         found["Features"] = f"{n_chosen(fitted)} of {model.coef_.shape[1]}"

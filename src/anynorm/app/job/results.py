@@ -10,6 +10,7 @@ import pandas as pd
 
 from anynorm.app.job.fit import Fitted, Held
 from anynorm.app.job.measures import MEASURES, Estimate, predicted
+from anynorm.estimators._probabilities import brier_score
 from anynorm.estimators.paths.solution_path import SolutionPath
 
 
@@ -59,6 +60,8 @@ def prediction_table(held: Held, classes: np.ndarray) -> pd.DataFrame:
     table = pd.DataFrame({"id": held.ids, "label": classes[held.y]})
     table["predicted"] = classes[predicted(held.scores)]
     table = table.assign(**score_columns(held.scores, classes))
+    if held.probabilities is not None:
+        table = table.assign(**probability_columns(held.probabilities, classes))
     if held.folds is not None:
         table["fold"] = held.folds
     return table
@@ -69,6 +72,12 @@ def score_columns(scores: np.ndarray, classes: np.ndarray) -> dict[str, np.ndarr
     if scores.ndim == 1:
         return {"decision_value": scores}
     return {f"decision_value_{x}": column for x, column in zip(classes, scores.T, strict=True)}
+
+
+def probability_columns(probabilities: np.ndarray, classes: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the columns of probabilities, one for each class."""
+    columns = zip(classes, probabilities.T, strict=True)
+    return {f"probability_{label}": column for label, column in columns}
 
 
 def summary(fitted: Fitted) -> dict[str, Any]:
@@ -110,6 +119,9 @@ def summary(fitted: Fitted) -> dict[str, Any]:
     }
     if len(fitted.errors) > 1:
         found["plain_error"] = estimate_values(fitted.errors[1])
+    judged = fitted.judged
+    if judged.probabilities is not None:
+        found["brier_score"] = brier_score(judged.y, judged.probabilities)
     if hasattr(model, "coef_"):
         table = feature_table(fitted)
         found["n_chosen"] = n_chosen(fitted)

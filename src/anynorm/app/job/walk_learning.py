@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from anynorm.app.job.learning import Learned, Task, pipeline_of
-from anynorm.app.job.measures import SCORERS, all_classes, scorer
+from anynorm.app.job.measures import CALIBRATION, SCORERS, all_classes, scorer
 from anynorm.app.job.schedule import Schedule
 from anynorm.estimators._fitting import deadline
 from anynorm.estimators.checks.labels import validate
@@ -26,6 +26,7 @@ def learn_walk(task: Task, schedule: Schedule, what: str) -> Learned:
         cv=len(task.splits),
         scoring=SCORERS[options.scoring],
         rule=options.rule,
+        calibration=CALIBRATION,
         n_jobs=options.jobs,
         random_state=options.seed,
     )

@@ -59,6 +59,7 @@ def check_linear_classifier(state: State) -> None:
     require(is_matrix(state["coef_"], (rows, p)), "coef_")
     require(is_matrix(state.get("intercept_"), (rows,)), "intercept_")
     check_duals(state)
+    check_calibration(state, rows)
 
 
 def check_kernel_classifier(state: State) -> None:
@@ -78,6 +79,7 @@ def check_kernel_classifier(state: State) -> None:
         shape = (n_support, _n_features(state))
         require(is_matrix(state.get("support_vectors_"), shape), "support_vectors_")
     check_duals(state)
+    check_calibration(state, rows)
 
 
 def check_kernel(kernel: Any, n_features: int) -> None:
@@ -133,6 +135,23 @@ def check_duals(state: State) -> None:
         require(isinstance(duals, list) and len(duals) > 0, "_duals")
         require(all(is_matrix(a, (None,)) and a.dtype == np.float64 for a in duals), "_duals")
         require(len({len(a) for a in duals}) == 1, "_duals")
+
+
+def check_calibration(state: State, rows: int) -> None:
+    """Check the functions that make probabilities of scores."""
+    calibration = state.get("calibration_")
+    if calibration is None:
+        return
+    require(isinstance(calibration, dict), "calibration_")
+    if calibration.get("method") == "sigmoid":
+        parts = [calibration.get(name) for name in ("slope", "offset")]
+        require(all(is_matrix(part, (rows,)) for part in parts), "calibration_")
+        return
+    require(calibration.get("method") == "isotonic", "calibration_")
+    corners = [calibration.get(name) for name in ("scores", "probabilities")]
+    require(all(isinstance(part, list) and len(part) == rows for part in corners), "calibration_")
+    for x, p in zip(*corners, strict=True):
+        require(is_matrix(x, (None,)) and len(x) > 0 and is_matrix(p, (len(x),)), "calibration_")
 
 
 def check_record(record: Any, p: Any) -> None:

@@ -44,7 +44,7 @@ def to_onnx(
         categories, ``numbers`` and ``categories`` (strings).  NaN is a missing number, "" a missing
         category.  The names of their columns are in the metadata, as JSON, under the names of the
         inputs.  Its outputs are ``label`` and ``scores`` (the `decision_function`) of a classifier,
-        ``variable`` of a regression.
+        and ``probabilities`` where it has `predict_proba`; ``variable`` of a regression.
 
     Raises
     ------

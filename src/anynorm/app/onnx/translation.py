@@ -14,6 +14,7 @@ import anynorm
 from anynorm.app.onnx.graph import Graph
 from anynorm.estimators._kernel_model import KernelClassifier
 from anynorm.estimators._linear_model import LinearClassifier
+from anynorm.estimators._probabilities import CalibratedClassifier, ProbableClassifier
 from anynorm.estimators.constrained_lasso import ConstrainedLasso
 from anynorm.estimators.reweighted_any import Reweighted
 
@@ -34,6 +35,9 @@ def translated(model: Any, dtype: str) -> Any:
         graph.output("variable", graph.cast(scores, dtype), dtype, ["n"])
     else:
         _classified(graph, scores, classes, dtype)
+        if isinstance(last, ProbableClassifier) and hasattr(last, "predict_proba"):
+            proba = _probabilities(graph, scores, last)
+            graph.output("probabilities", graph.cast(proba, dtype), dtype, ["n", len(classes)])
     return graph.model(type(last).__name__, anynorm.__version__)
 
 
@@ -247,6 +251,51 @@ def _classified(graph: Graph, scores: str, classes: np.ndarray, dtype: str) -> N
     graph.output("label", graph.node("Gather", graph.constant(labels), chosen), kind, ["n"])
     shape = ["n"] if len(classes) <= 2 else ["n", len(classes)]
     graph.output("scores", graph.cast(scores, dtype), dtype, shape)
+
+
+def _probabilities(graph: Graph, scores: str, model: Any) -> str:
+    """Probabilities of shape (n, K), as `ProbableClassifier` has them."""
+    binary = len(model.classes_) == 2
+    if binary:
+        scores = graph.node("Reshape", scores, graph.constant(np.array([-1, 1])))
+    if isinstance(model, CalibratedClassifier):
+        parts = _calibrated(graph, scores, model.calibration_)
+    else:
+        parts = graph.node("Sigmoid", scores)
+    if binary:
+        rest = graph.node("Sub", graph.constant(1.0), parts)
+        return graph.node("Concat", rest, parts, axis=1)
+    total = graph.node("ReduceSum", parts, graph.constant([1]))
+    none = graph.node("Equal", total, graph.constant(0.0))
+    divided = graph.node("Div", parts, graph.node("Where", none, graph.constant(1.0), total))
+    return graph.node("Where", none, graph.constant(1.0 / len(model.classes_)), divided)
+
+
+def _calibrated(graph: Graph, scores: str, calibration: dict[str, Any]) -> str:
+    """A sigmoid of the scores, or straight lines between corners."""
+    if calibration["method"] == "sigmoid":
+        steep = graph.node("Mul", scores, graph.constant(-calibration["slope"]))
+        return graph.node(
+            "Sigmoid", graph.node("Sub", steep, graph.constant(calibration["offset"]))
+        )
+    columns = zip(calibration["scores"], calibration["probabilities"], strict=True)
+    parts = [
+        _interpolated(graph, _columns(graph, scores, np.array([k])), x, p)
+        for k, (x, p) in enumerate(columns)
+    ]
+    return parts[0] if len(parts) == 1 else graph.node("Concat", *parts, axis=1)
+
+
+def _interpolated(graph: Graph, column: str, x: np.ndarray, p: np.ndarray) -> str:
+    """p(x) between corners: what each piece adds, by how far the score has come in it."""
+    if len(x) == 1:
+        nothing = graph.node("Mul", column, graph.constant(0.0))
+        return graph.node("Add", nothing, graph.constant(float(p[0])))
+    come = graph.node("Sub", column, graph.constant(x[None, :-1]))
+    share = graph.node("Div", come, graph.constant(np.diff(x)[None]))
+    share = graph.node("Clip", share, graph.constant(0.0), graph.constant(1.0))
+    added = graph.node("MatMul", share, graph.constant(np.diff(p)[:, None]))
+    return graph.node("Add", added, graph.constant(float(p[0])))
 
 
 def _labels(classes: np.ndarray) -> tuple[np.ndarray, str]:

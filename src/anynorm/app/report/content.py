@@ -69,6 +69,40 @@ class Evaluation:
         }
 
 
+@dataclass(frozen=True, eq=False)
+class ReliabilityView:
+    """How well probabilities agree with what came to pass.
+
+    Parameters
+    ----------
+    class_names : sequence of str
+        The classes that curves are shown of: the second of two, otherwise all.
+    curves : sequence of (array-like, array-like, array-like)
+        For each of them the probabilities that were said, the shares that came to pass and the
+        numbers of rows, bin by bin.
+    brier : float
+        The mean squared error of the probabilities.
+    """
+
+    class_names: Sequence[str]
+    curves: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike]]
+    brier: float
+
+    def __post_init__(self) -> None:
+        require_names(self, "class_names", len(self.curves))
+        for curve in self.curves:
+            if len({np.shape(part) for part in curve}) != 1 or np.ndim(curve[0]) != 1:
+                raise ValueError("curves of ReliabilityView need three lists of one length each.")
+
+    def packed(self) -> dict[str, Any]:
+        """Return what `json.dumps` takes."""
+        return {
+            "classes": texts(self.class_names),
+            "curves": [[array(part, "f8") for part in curve] for curve in self.curves],
+            "brier": number(self.brier),
+        }
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Report:
     """What all reports have.
@@ -96,6 +130,8 @@ class Report:
         The share of the folds that use the feature.
     measure : str, default="error"
         What the cross-validated error measures, e.g. "error", "balanced error", "1 - AUC".
+    reliability : ReliabilityView or None, default=None
+        How good the probabilities are, where the model has some.
     """
 
     kind: ClassVar[str] = ""
@@ -109,6 +145,7 @@ class Report:
     scales: ArrayLike | None = None
     selection_frequency: ArrayLike | None = None
     measure: str = "error"
+    reliability: ReliabilityView | None = None
 
     def _check_features(self, p: int) -> None:
         require_names(self, "feature_names", p)
@@ -132,6 +169,7 @@ class Report:
             "scales": optional(self.scales, "f8"),
             "frequency": optional(self.selection_frequency, "f4"),
             "measure": str(self.measure),
+            "reliability": None if self.reliability is None else self.reliability.packed(),
         }
 
 

@@ -21,7 +21,7 @@ from anynorm.app.report.content import Report
 from anynorm.app.report.path_report import ClassView, PathReport
 from anynorm.estimators.paths.solution_path import SolutionPath
 
-_BEFORE = ("core.js", "charts.js", "table.js", "evaluation.js")
+_BEFORE = ("core.js", "charts.js", "table.js", "evaluation.js", "reliability.js")
 _AFTER = ("page.js",)
 
 

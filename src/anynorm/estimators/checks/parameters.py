@@ -20,6 +20,9 @@ from anynorm.kernels import KERNELS, is_kernel
 from anynorm.losses import LOSSES, Loss
 from anynorm.norms import NAMED_NORMS, Norm, SquaredL2
 
+CALIBRATIONS = ("sigmoid", "isotonic")
+"""What makes probabilities of scores."""
+
 _SEED_LIMIT = 2**32  # seeds of numpy.random.RandomState are below it
 
 
@@ -41,21 +44,29 @@ def is_count(value: Any) -> bool:
     return is_integer(value) and value >= 1
 
 
-def _is_grid(value: Any) -> bool:
+def is_grid(value: Any, usable: Callable[[Any], bool] = is_positive) -> bool:
+    """Whether a value is a number of settings, or a sequence of settings that can be used."""
     if is_integer(value):
         return bool(value >= 1)
     try:
         values = list(value)
     except TypeError:
         return False
-    return not isinstance(value, str) and bool(values) and all(map(is_positive, values))
+    return not isinstance(value, str) and bool(values) and all(map(usable, values))
+
+
+def _is_gamma(value: Any) -> bool:
+    if isinstance(value, str):
+        return value in ("scale", "auto")
+    return _is_finite(value) and value >= 0
 
 
 def _is_finite(value: Any) -> bool:
     return is_real(value) and abs(value) <= sys.float_info.max
 
 
-def _is_count_or_share(value: Any) -> bool:
+def is_count_or_share(value: Any) -> bool:
+    """Whether a value is an integer of at least 1 or a float in (0, 1]."""
     return is_count(value) or (isinstance(value, float | np.floating) and 0 < float(value) <= 1)
 
 
@@ -122,11 +133,11 @@ _RULES: dict[str, Rule] = {
         "sets of rows",
     ),
     "budget": (
-        _is_count_or_share,
+        is_count_or_share,
         "at least 1 (an integer, a count) or in (0, 1] (a float, a share of the weight)",
     ),
     **dict.fromkeys(
-        ("strict", "leave_one_out", "prune", "fit_intercept", "warm_start"),
+        ("strict", "leave_one_out", "prune", "fit_intercept", "warm_start", "early_stopping"),
         (_is_bool, "True or False"),
     ),
     "cache_size": (is_positive, "a positive, finite number of megabytes"),
@@ -135,7 +146,7 @@ _RULES: dict[str, Rule] = {
         "an estimator, e.g. sklearn.linear_model.LogisticRegression()",
     ),
     "Cs": (
-        _is_grid,
+        is_grid,
         "an integer of at least 1 (that many values from 1e-4 to 1e4) or a 1-D array of positive, "
         "finite numbers",
     ),
@@ -149,16 +160,21 @@ _RULES: dict[str, Rule] = {
         "an integer of at least 1 (1 is the plain 2-norm solution)",
     ),
     "n_components": (
-        lambda value: value is None or _is_count_or_share(value),
+        lambda value: value is None or is_count_or_share(value),
         "None (all rows), an integer of at least 1 or a share, a float in (0, 1]",
     ),
     "gamma": (
-        lambda value: (
-            value in ("scale", "auto")
-            if isinstance(value, str)
-            else _is_finite(value) and value >= 0
-        ),
+        _is_gamma,
         "'scale', 'auto' or a finite number of at least 0",
+    ),
+    "gammas": (
+        lambda value: is_grid(value, _is_gamma),
+        "an integer of at least 1 (that many values around 'scale') or a 1-D array of 'scale', "
+        "'auto' or finite numbers of at least 0",
+    ),
+    "calibration": (
+        lambda value: value is None or (isinstance(value, str) and value in CALIBRATIONS),
+        f"None (no probabilities) or one of {', '.join(map(repr, CALIBRATIONS))}",
     ),
     "degree": (
         lambda value: _is_finite(value) and value >= 0,

@@ -58,6 +58,10 @@ class Budget:
         """Whether so many multiplications inside BLAS are done before the deadline."""
         return time.monotonic() + products / _PRODUCTS_PER_SECOND < self.deadline
 
+    def before(self, products: float) -> float:
+        """The moment at which so many multiplications inside BLAS must begin to end in time."""
+        return self.deadline - products / _PRODUCTS_PER_SECOND
+
     def leaves(self, products: float) -> bool:
         """As `affords`, for what a solve has to do at its end: where it is False, that is now."""
         self._no_time_left = not self.affords(products)

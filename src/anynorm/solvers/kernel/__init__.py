@@ -1,6 +1,16 @@
 """Kernel duals: block SMO for boxes and budgets, and what is built around it."""
 
 from anynorm.kernels.rows import KernelRows
+from anynorm.solvers.kernel.family import Chain, Limits, Member, before_scores, solve_family
 from anynorm.solvers.kernel.solve import METHODS, solve_kernel
 
-__all__ = ["METHODS", "KernelRows", "solve_kernel"]
+__all__ = [
+    "METHODS",
+    "Chain",
+    "KernelRows",
+    "Limits",
+    "Member",
+    "before_scores",
+    "solve_family",
+    "solve_kernel",
+]

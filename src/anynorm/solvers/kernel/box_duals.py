@@ -77,8 +77,9 @@ def minimise(
     budget: Budget,
     start: Array | None,
     report: Callable[[Values], None] | None = None,
+    rough: bool = False,
 ) -> BoxResult:
-    """Block SMO for a problem, from a beta."""
+    """Block SMO for a problem, from a beta; `rough` as in `minimise_box`."""
     return minimise_box(
         rows,
         box_of(problem),
@@ -88,6 +89,7 @@ def minimise(
         start=start,
         matters=partial(rows_that_matter, problem, rows),
         report=report,
+        rough=rough,
     )
 
 

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.design.limits import ROUNDING
 from anynorm.design.threads import share
 from anynorm.kernels.rows import KernelRows
 from anynorm.problem.certificate import Values, relative_gap
@@ -87,6 +88,7 @@ def minimise_box(
     start: Array | None = None,
     matters: Matters | None = None,
     report: Callable[[Values], None] | None = None,
+    rough: bool = False,
 ) -> BoxResult:
     """Minimise over the box until the relative gap of `values` is at most `tol`.
 
@@ -110,11 +112,14 @@ def minimise_box(
         the others need not be computed in float64.
     report : callable, optional
         Called with the values at every look at the gap.
+    rough : bool
+        Whether to stop where the rows, in float32, say that the gap is reached, or say no more:
+        for those who compute the scores of many problems anew, at once.
 
     Returns
     -------
     BoxResult
-        Whose scores are float64 wherever they matter.
+        Whose scores are float64 wherever they matter, unless they are `rough`.
     """
     search = _BlockSearch(rows, box, start, matters, budget)
     patience, stalled = Patience(_PATIENCE, _PROGRESS), False
@@ -128,9 +133,11 @@ def minimise_box(
             report(found)
         return gap
 
+    near = start is not None and look() <= _EARLY * tol  # what is near enough needs no block
     while True:
         over = not budget.goes_on() or not budget.leaves(search.last_cost)
-        moved = not over and search.next_block()
+        moved = not over and not near and search.next_block()
+        near = False
         if moved and search.n_blocks >= search.next_shrink:
             search.solve_unsettled()
         if moved and search.n_blocks % _LOOK_EVERY:
@@ -141,6 +148,9 @@ def minimise_box(
             gap = look()
         # Without a move at exact scores there is nothing left to do, but for more accurate rows.
         stuck = stalled or (not moved and search.exact)
+        if rough and (over or stuck or not moved or gap <= _EARLY * tol):
+            search.precise[:] = search.exact
+            return BoxResult(search.beta, search.scores, search.precise, search.intercept(), gap)
         if stuck and not over and search.take_float64_rows():
             patience.forget()
             continue
@@ -530,11 +540,19 @@ def _budget_left(box: BoxProgram, value: Array) -> float:
 
 
 def _allowed(box: BoxProgram, beta: Array) -> Array:
-    """The variables of a beta brought into its bounds: clipped, balanced, within the budget."""
+    """The variables of a beta brought into its bounds: clipped, balanced, within the budget.
+
+    What rounding has left of a balance is taken off one variable, so that others stay at their
+    bounds.
+    """
     value = np.clip(box.sign * beta[box.row], box.lower, box.upper)
     up = box.sign * value > 0
     above, below = float(np.abs(value[up]).sum()), float(np.abs(value[~up]).sum())
-    if above > below:
+    if 0 < abs(above - below) <= ROUNDING * above:
+        side = np.flatnonzero(up if above > below else ~up)
+        most = side[np.abs(value[side]).argmax()]
+        value[most] -= np.sign(value[most]) * abs(above - below)
+    elif above > below:
         value[up] *= below / above
     elif below > above:
         value[~up] *= above / below

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.design.limits import MEGABYTE
+from anynorm.kernels.gram import Gram
 from anynorm.kernels.rows import KernelRows
-from anynorm.norms.dual_sets import AnyBall, BallBox, Box, BudgetBox, Ellipsoid, PowerBall
+from anynorm.norms.dual_sets import AnyBall, BallBox, Box, BudgetBox, DualSet, Ellipsoid, PowerBall
 from anynorm.problem import Problem
 from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.frame.budget import Budget, OutOfTime
@@ -135,13 +136,17 @@ def _try(methods: Sequence[Method], search: KernelSearch) -> None:
 
 def _has_few_features(search: KernelSearch) -> bool:
     """Whether the kernel is that of features, fewer than the rows."""
-    gram = search.problem.gram
-    assert gram is not None
     if search.solve_features is None or search.tried_features:
         return False
+    assert search.problem.gram is not None
+    return has_few_features(search.problem.gram)
+
+
+def has_few_features(gram: Gram) -> bool:
+    """Whether a kernel is that of features, fewer than the rows."""
     if not gram.kernel.is_inner_product or gram.X is None:
         return False
-    return gram.X.shape[1] < gram.n
+    return bool(gram.X.shape[1] < gram.n)
 
 
 def _block_smo_would_crawl(search: KernelSearch) -> bool:
@@ -205,8 +210,11 @@ def _over_features(search: KernelSearch) -> None:
 
 
 def _is_linear_system(search: KernelSearch) -> bool:
+    return is_linear_system(search.problem.dual_set)
+
+
+def is_linear_system(box: DualSet) -> bool:
     """Whether nothing bounds the duals."""
-    box = search.problem.dual_set
     if not isinstance(box, Box) or not box.shift.any():
         return False
     return box.signed and bool(np.isinf(box.lower[box.shift > 0]).all())

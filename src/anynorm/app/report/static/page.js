@@ -34,5 +34,6 @@ function closing() {
 main.replaceChildren();
 header();
 pages[data.kind]();
+reliabilitySection();
 closing();
 root.dataset.ready = "true";

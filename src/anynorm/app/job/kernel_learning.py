@@ -1,0 +1,59 @@
+"""The kernel SVM with C and gamma by one search, the preparation fitted inside every fold."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from anynorm.app.job.learning import Learned, Task, pipeline_of
+from anynorm.app.job.measures import CALIBRATION, SCORERS, scorer
+from anynorm.app.job.schedule import Schedule
+from anynorm.estimators._fitting import deadline
+from anynorm.estimators._kernel_grid import KernelGrid
+from anynorm.estimators.checks.labels import validate
+from anynorm.estimators.svc_cv import SVCCV
+from anynorm.problem.solution import Status
+
+_GRID = np.logspace(-2, 3, 6)  # each C ten times the last
+_WIDTHS = 5  # from a sixteenth to 16 times gamma="scale"
+
+
+def learn_kernel(task: Task, schedule: Schedule, what: str) -> Learned:
+    """Choose C and gamma by cross-validation; parameters as in `learn_path`."""
+    options, labels = task.options, task.labels
+    preparation, X = task.prepared()
+    schedule.begin(what, len(task.splits) * len(_GRID) * _WIDTHS + 1)
+    model = SVCCV(
+        Cs=_GRID,
+        gammas=_WIDTHS,
+        cv=len(task.splits),
+        scoring=SCORERS[options.scoring],
+        rule=options.rule,
+        calibration=CALIBRATION,
+        n_jobs=options.jobs,
+    )
+    grid = KernelGrid(
+        estimator=model,
+        data=validate(model, X, labels, None, C=float(_GRID[-1])),
+        y=labels,
+        weights=None,
+        folds=task.folds(),
+        scorer=scorer(options.scoring, task.classes),
+        end=deadline(schedule.share_of_time()),
+        report=schedule.report,
+        on_fit=schedule.step,
+    )
+    grid.fit()
+    schedule.step(model.certificate_.gap)
+    table, n_folds = model.cv_results_, len(task.splits)
+    late = (grid.status == Status.TIME_LIMIT.value).any() or np.isnan(grid.scores).any()
+    return Learned(
+        pipeline=pipeline_of(preparation, model),
+        fold_scores=np.array(
+            [table[f"split{fold}_test_score"][model.best_index_] for fold in range(n_folds)]
+        ),
+        held_out=model.oof_decision_function_,
+        choice=dict(model.best_params_),
+        selection_frequency=None,
+        detail=None,
+        cut=bool(late) or model.certificate_.status is Status.TIME_LIMIT,
+    )

@@ -1,0 +1,46 @@
+"""Starts of block SMO: what is at a bound stays there."""
+
+import numpy as np
+
+from anynorm.design.limits import ROUNDING
+from anynorm.kernels.gram import Gram
+from anynorm.kernels.rows import KernelRows
+from anynorm.losses import get_loss
+from anynorm.problem import Problem
+from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.kernel.box_duals import box_of, minimise
+from anynorm.solvers.kernel.smo import _allowed
+
+
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    return X, np.where(X[:, 0] + 0.5 * rng.normal(size=600) > 0, 1.0, -1.0)
+
+
+def test_a_start_that_is_balanced_up_to_rounding_keeps_its_bounds():
+    """One side was scaled by 1 - 1e-16, and all of its variables were free: 30 blocks, not 5."""
+    X, y = data()
+    problem = Problem(y=y, C=0.1, loss=get_loss("hinge"), gram=Gram.rbf(X, 1.0))
+    few = min((y > 0).sum(), (y < 0).sum())
+    start = np.zeros(600)
+    for sign in (1.0, -1.0):
+        start[np.flatnonzero(y == sign)[:few]] = 0.1 * sign
+    start[np.flatnonzero(y > 0)[0]] -= 3e-16
+    box = box_of(problem)
+    value = _allowed(box, start)
+    assert np.count_nonzero((value > box.lower) & (value < box.upper)) <= 2
+    assert abs(float(box.sign @ value)) <= ROUNDING * float(value.sum())
+
+
+def test_a_solution_is_no_start_for_further_blocks():
+    """Five blocks were solved before the first look at the gap of a start."""
+    X, y = data()
+    problem = Problem(y=y, C=1.0, loss=get_loss("hinge"), gram=Gram.rbf(X, 1.0))
+    rows = KernelRows(problem.gram, 1 << 24)
+    first, second = Budget(10**6), Budget(10**6)
+    found = minimise(problem, rows, tol=1e-5, budget=first, start=None)
+    again = minimise(problem, rows, tol=1e-3, budget=second, start=found.beta)
+    assert first.n_iter > 0
+    assert second.n_iter == 0
+    assert again.gap <= 1e-3
