@@ -38,7 +38,7 @@ from anynorm.solvers.frame.budget import Budget, OutOfTime
 from anynorm.solvers.frame.incumbent import Incumbent
 from anynorm.solvers.frame.long_factor import lower_factor
 from anynorm.solvers.frame.patience import Patience
-from anynorm.solvers.one_norm.linear_programs import vertex_of
+from anynorm.solvers.one_norm.linear_programs import suits_vertices, vertex_of
 
 _TO_BOUNDARY = 0.99  # of the way to the nearest bound
 _CORRECTORS = 2  # at the most, beside Mehrotra's: each costs a fifth of a factor
@@ -250,9 +250,8 @@ class _CentralPoint:
         return self.lower + self.distance[first : first + self.n]
 
     def _measure(self) -> None:
-        """Pulls, the residuals of all conditions, and both values."""
+        """The residuals of all conditions, and both values, at the pulls that are at hand."""
         count, a = self.columns.size, self.a
-        self.pulls = self._pulls(a)
         pull = self.pulls[self.columns]
         residual = 1.0 - self.scores - self.label * self.bias
         s, t = self.force[2 * count :].reshape(2, -1)
@@ -260,10 +259,9 @@ class _CentralPoint:
         low, high = self.bound - pull, self.bound + pull
         self.dual_miss = np.concatenate([low, high]) - self.distance[: 2 * count]
         mu = float(self.distance @ self.force) / self.force.size
-        missed = np.abs(self.primal_miss).max() + (
-            np.abs(self.dual_miss) / np.tile(self.bound, 2)
-        ).max(initial=0.0)
-        self.merit = mu * (1.0 + missed)
+        over = np.abs(self.dual_miss) / np.tile(self.bound, 2)
+        self.far = float(over.max(initial=0.0))
+        self.merit = mu * (1.0 + float(np.abs(self.primal_miss).max()) + self.far)
         self.balance = float(self.label @ a) if self.problem.free_bias else 0.0
         slack = np.where(residual > 0, self.upper, self.lower) @ residual
         self.primal = float(self.bound @ np.abs(self.coef)) + float(slack)
@@ -278,11 +276,7 @@ class _CentralPoint:
         fresh[fresh <= _JOIN * self._reach(own)] = 0.0
         joining = _largest(fresh, max(_FEW, int(_GROWTH * count)), fresh > 0)
         stays = np.ones(count, dtype=bool)
-        if (
-            count > _MOST
-            and gap < _IN_SIGHT
-            and np.all(np.abs(self.dual_miss) < _IN_SIGHT * np.tile(self.bound, 2))
-        ):
+        if count > _MOST and max(gap, self.far) < _IN_SIGHT:
             stays = (own >= _LEAVE) | ~self._unused()
         if not joining.size and stays.all():
             return
@@ -339,6 +333,7 @@ class _CentralPoint:
         self.force = self.force + force * move.force
         self.scores = self.scores + force * move.scores
         self.bias += force * move.bias
+        self.pulls = self._pulls(self.a)
         self._measure()
         return bool(np.isfinite(self.primal) and self.distance.min() > 0 and self.force.min() > 0)
 
@@ -470,12 +465,14 @@ def _until_zero(values: np.ndarray, changes: np.ndarray) -> float:
 
 def suits_central_path(problem: Problem, *, tol: float, start: np.ndarray | None) -> bool:
     """Whether the problem is large enough, can be solved so well, and no vertex is at hand."""
+    if not suits_vertices(problem):
+        return False
     box, u = problem.dual_set, problem.penalty_weights
     assert isinstance(box, Box)
     in_use = box.upper > box.lower
     if np.count_nonzero(in_use) < _FEWEST_ROWS or tol < _LEAST_TOL:
         return False
-    if (u is not None and np.any(u == 0)) or not np.all(np.isfinite(box.upper)) or box.shift.any():
+    if (u is not None and np.any(u == 0)) or not np.all(np.isfinite(box.upper)):
         return False
     if problem.free_bias and np.ptp(problem.y[in_use]) == 0:
         return False

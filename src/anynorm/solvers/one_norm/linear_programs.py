@@ -18,10 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
 from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.frame.budget import Budget
@@ -72,6 +73,12 @@ def solve_linear_programme(
             break
         search.attempt(attempt)
     return search.solution()
+
+
+def suits_vertices(problem: Problem, **_: Any) -> bool:
+    """Whether the problem is a linear programme: a squared slack has a box for its duals too."""
+    box = problem.dual_set
+    return isinstance(box, Box) and not box.shift.any()
 
 
 def vertex_of(problem: Problem, dual: np.ndarray) -> Vertex | None:
