@@ -22,7 +22,7 @@ from anynorm.design.watch import look
 _FEW_ROWS = 16
 _FEW_VECTORS = 4  # that a compiled loop is called for one after the other
 _WORTH_COMPILED = 1 << 26  # entries of X, half a gigabyte, for which Numba's start is paid back
-_THIN = 0.3  # of the entries: sparse products of rows take as long as BLAS's with all of them
+_THIN = 0.2  # of the entries: sparse products of rows take as long as BLAS's with all of them
 _FEW_COLUMNS = {True: 4, False: 12}  # by whether the columns are contiguous
 
 

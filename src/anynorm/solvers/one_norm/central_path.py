@@ -164,7 +164,8 @@ class _CentralPoint:
             for force, sign in ((s, -1.0), (t, 1.0))
         )
         lead = self._lead()
-        most = int(np.clip((lead > _JOIN * self._reach(lead)).sum(), _FEW, _MOST))
+        strong, usable = np.count_nonzero(lead > _JOIN * self._reach(lead)), self.usable.sum()
+        most = _MOST if usable <= _MOST else int(np.clip(strong, _FEW, _MOST))
         self.columns = self._ordered(_largest(lead, most, self.usable))
         room = np.maximum(self.penalty, np.abs(self.pulls))[self.columns]
         w = w[self.columns]
