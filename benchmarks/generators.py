@@ -80,6 +80,63 @@ def sparse_text(
     return X, y
 
 
+def word_counts(n: int, p: int, *, tfidf: bool = False, seed: int = 0) -> tuple[Any, np.ndarray]:
+    """Counts of words by a power law, a fifth of them leaning to one class; perhaps tf-idf."""
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    rate = 40.0 / np.log(p) / (np.arange(p) + 5.0)
+    lean = np.where(rng.random(p) < 0.2, rng.normal(size=p), 0.0)
+    X = sp.csr_matrix(rng.poisson(rate * np.exp(0.5 * y[:, None] * lean)).astype(float))
+    return (_tfidf(X) if tfidf else X), y
+
+
+def newsgroups(n: int, p: int, *, tfidf: bool = False, seed: int = 0) -> tuple[Any, np.ndarray]:
+    """Rows of four newsgroups, two against two, and their p most frequent words."""
+    from anynorm.datasets import load_dataset
+
+    X, group = load_dataset("news20_train", dtype=np.float64, return_X_y=True)
+    rows = np.flatnonzero(np.isin(group, [0, 15, 18, 19]))
+    rows = np.sort(np.random.default_rng(seed).permutation(rows)[:n])
+    X = sp.csr_matrix(X[rows])
+    words = np.sort(np.argsort(-np.bincount(X.indices, minlength=X.shape[1]), kind="stable")[:p])
+    X, y = X[:, words], np.where(group[rows] < 18, 1.0, -1.0)
+    return (_tfidf(X) if tfidf else X), y
+
+
+def _tfidf(X: sp.csr_matrix) -> sp.csr_matrix:
+    """Logarithms of counts, weighted by the rarity of the words, in rows of unit norm."""
+    X = X.copy()
+    rarity = np.log((1 + X.shape[0]) / (1 + np.bincount(X.indices, minlength=X.shape[1]))) + 1
+    X.data = (1 + np.log(X.data)) * rarity[X.indices]
+    norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+    X.data /= np.repeat(np.maximum(norms, 1e-300), np.diff(X.indptr))
+    return X
+
+
+def letters(n: int, p: int, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Sequences of four letters, three zeros and ones for each, as those of the splice sites."""
+    rng = np.random.default_rng(seed)
+    code = np.vstack([np.eye(3), np.zeros((1, 3))])
+    X = code[rng.integers(0, 4, (n, p // 3))].reshape(n, -1)
+    w = np.zeros(X.shape[1])
+    middle = slice(int(0.4 * w.size), int(0.6 * w.size))
+    w[middle] = 1.5 * rng.standard_normal(len(w[middle]))
+    scores = X @ w
+    noise = 0.5 * rng.logistic(size=n)
+    return X, np.where(scores - np.median(scores) + noise > 0, 1.0, -1.0)
+
+
+def marks(n: int, p: int, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Correlated whole numbers from -2 to 2, as answers in a questionnaire."""
+    rng = np.random.default_rng(seed)
+    X = 0.5 * rng.standard_normal((n, 10)) @ rng.standard_normal((10, p))
+    X = np.clip(np.round(X + rng.standard_normal((n, p))), -2, 2)
+    w = np.zeros(p)
+    w[:15] = rng.standard_normal(min(15, p))
+    scores = X @ w
+    return X, np.where(scores - np.median(scores) + rng.standard_normal(n) > 0, 1.0, -1.0)
+
+
 def curved_boundary(
     n: int, p: int = 20, *, flip: float = 0.05, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -184,6 +241,12 @@ _GENERATORS: dict[str, Callable[..., tuple[Any, np.ndarray]]] = {
     "microarray": microarray,
     "dense": dense_classification,
     "text": lambda n, p, seed: sparse_text(n, p, informative=n // 100, seed=seed),
+    "counts": word_counts,
+    "tf-idf": lambda n, p, seed: word_counts(n, p, tfidf=True, seed=seed),
+    "newsgroup counts": newsgroups,
+    "newsgroup tf-idf": lambda n, p, seed: newsgroups(n, p, tfidf=True, seed=seed),
+    "binary": letters,
+    "whole numbers": marks,
     "curved": curved_boundary,
     "digit-like": digit_like,
 }

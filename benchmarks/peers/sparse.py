@@ -40,23 +40,30 @@ class Programme(NamedTuple):
     upper: np.ndarray
 
 
-def dual_form(X: np.ndarray, y: np.ndarray, penalty: float) -> Programme:
+def signed_rows(X: Any, y: np.ndarray) -> sp.csc_matrix:
+    """diag(y) X; the zeros of dense data are searched for where there are many."""
+    if sp.issparse(X):
+        return sp.csc_matrix(sp.diags(y) @ X)
+    signed = X * y[:, None]
+    few = np.count_nonzero(X) < X.size / 2
+    return sp.csc_matrix(signed) if few else csc_of_dense(signed)
+
+
+def dual_form(X: Any, y: np.ndarray, penalty: float) -> Programme:
     """maximise sum(a), 0 <= a <= 1, y'a = 0, |X'(y a)| <= penalty."""
     n, p = X.shape
-    signed = X * y[:, None]
     limit = np.append(np.full(p, penalty), 0.0)
-    matrix = csc_of_dense(np.vstack([signed.T, y]))
+    matrix = sp.vstack([signed_rows(X, y).T, sp.csr_matrix(y)], format="csc")
     return Programme(-np.ones(n), matrix, -limit, limit, np.zeros(n), np.ones(n))
 
 
-def primal_form(X: np.ndarray, y: np.ndarray, penalty: float) -> Programme:
+def primal_form(X: Any, y: np.ndarray, penalty: float) -> Programme:
     """The textbook form: w+, w-, b and the slacks."""
     n, p = X.shape
-    signed = X * y[:, None]
-    dense = csc_of_dense(np.hstack([signed, -signed, y[:, None]]))
+    signed = signed_rows(X, y)
     return Programme(
         np.concatenate([np.full(2 * p, penalty), [0.0], np.ones(n)]),
-        sp.hstack([dense, sp.identity(n)], format="csc"),
+        sp.hstack([signed, -signed, sp.csc_matrix(y[:, None]), sp.identity(n)], format="csc"),
         np.ones(n),
         np.full(n, INFINITY),
         np.concatenate([np.zeros(2 * p), [-INFINITY], np.zeros(n)]),

@@ -421,3 +421,28 @@ def test_solvers_do_not_ask_how_X_is_stored():
     asked = [str(file) for file in files if re.search(r"issparse|isspmatrix", file.read_text())]
     assert len(files) > 20
     assert asked == []
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, sp.csc_array])
+def test_products_with_a_block_are_those_of_the_matrix(storage, monkeypatch):
+    from anynorm.design import block_products
+
+    monkeypatch.setattr(block_products, "PAIRS_PER_CALL", 20)  # several calls
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 7)) * (rng.random((12, 7)) < 0.6)
+    columns, rows, root = np.array([5, 0, 3]), np.array([1, 4, 5, 9]), rng.normal(size=12)
+    part = design_of(storage(X)).column_block(columns, rows, root)
+    Z, d = (root[:, None] * X)[np.ix_(rows, columns)], rng.random(4)
+    block = block_products.BlockProducts(part)
+    np.testing.assert_allclose(block.matvec(np.arange(3.0)), Z @ np.arange(3.0))
+    np.testing.assert_allclose(block.rmatvec(np.arange(4.0)), Z.T @ np.arange(4.0))
+    np.testing.assert_allclose(np.tril(block.gram(d)), np.tril(Z.T @ (d[:, None] * Z)))
+
+
+def test_thin_matrices_are_stored_sparsely():
+    X = np.eye(5)
+    thin = design_of(X, scale=np.full(5, 2.0)).thin()
+    assert thin.sparse
+    np.testing.assert_array_equal(thin.matvec(np.ones(5)), np.full(5, 2.0))
+    full = design_of(np.ones((2, 2)))
+    assert full.thin() is full

@@ -340,6 +340,10 @@ class Design(ABC):
         part = self if rows.size == self.n else self.take_rows(rows)
         return part if columns.size == self.p else part.take_columns(columns)
 
+    def thin(self) -> Design:
+        """The same matrix, stored sparsely where nearly all of it is zero."""
+        return self
+
     def dense(self) -> Array:
         """X as a dense array in float64, in the order in which it is stored where that is dense."""
         return self.dense_rows(np.arange(self.n))

@@ -32,6 +32,7 @@ class SparseStorage:
 
     def __init__(self, given: Matrix) -> None:
         self.given = given
+        self._turned: tuple[Matrix, Matrix] | None = None
 
     @cached_property
     def by_rows(self) -> Matrix:
@@ -46,6 +47,14 @@ class SparseStorage:
     def at_hand(self, *wanted: str) -> Matrix:
         """The matrix "by_rows" or "by_columns", the first of them that is there, else as given."""
         return next((self.__dict__[form] for form in wanted if form in self.__dict__), self.given)
+
+    def transposed(self) -> Matrix:
+        """X' as a view, kept: to make one takes longer than a product with a thousand entries."""
+        # Columns are gathered, rows scattered: the former is faster where it is there.
+        stored = self.at_hand("by_columns", "by_rows")
+        if self._turned is None or self._turned[0] is not stored:
+            self._turned = stored, stored.T
+        return self._turned[1]
 
     @cached_property
     def row_arrays(self) -> Arrays:
@@ -151,9 +160,7 @@ class SparseDesign(Design):
             columns_dot(*self._storage.column_arrays, columns, a, out)
             return out if self.scale is None else self.scale[columns] * out
         if rows is None and columns is None and self.stored.dtype == np.float64:
-            # Columns are gathered, rows scattered: the former is faster where it is there.
-            stored = self._storage.at_hand("by_columns", "by_rows")
-            return self.to_coef(np.asarray(stored.T @ a))
+            return self.to_coef(np.asarray(self._storage.transposed() @ a))
         return super().rmatvec(a, rows=rows, columns=columns)
 
     def matvec_by_portions(self, w: Array, portions: list[Array]) -> Array:

@@ -10,7 +10,7 @@ from anynorm.norms.dual_sets import DualSet
 from anynorm.problem import Problem
 
 
-def always(*_: Any) -> bool:
+def always(*_: Any, **__: Any) -> bool:
     """Whether a method that suits every problem suits this one."""
     return True
 

@@ -18,10 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
 from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.frame.budget import Budget
@@ -64,7 +65,7 @@ def solve_linear_programme(
     """Solve one problem of the hinge or the absolute loss; see `solve_one_norm`."""
     budget = Budget(max_iter * PIVOTS_PER_ITERATION, deadline)
     search = VertexSearch(Incumbent(problem, tol, budget, progress), problem, seed)
-    vertex = None if start is None else search.vertex_of(start)
+    vertex = None if start is None else vertex_of(problem, start)
     if vertex is not None:
         search.attempt(0, vertex)
     for attempt in range(len(STRENGTHS)):
@@ -72,6 +73,43 @@ def solve_linear_programme(
             break
         search.attempt(attempt)
     return search.solution()
+
+
+def suits_vertices(problem: Problem, **_: Any) -> bool:
+    """Whether the problem is a linear programme: a squared slack has a box for its duals too."""
+    box = problem.dual_set
+    return isinstance(box, Box) and not box.shift.any()
+
+
+def vertex_of(problem: Problem, dual: np.ndarray) -> Vertex | None:
+    """The vertex that has these duals, None where they do not tell.
+
+    Its rows have duals inside their bounds, its columns have pulls at theirs, whatever C was.
+    """
+    cost, weights, p = problem.row_weights(), _penalties(problem), problem.n_coefs
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(cost > 0, np.abs(dual) / cost, 0.0)
+        pulls = np.abs(problem.design.rmatvec(problem.y * dual)) / weights
+    at_bound = (pulls >= 1 - _AT_BOUND) | (weights == 0)
+    columns = np.flatnonzero(at_bound)
+    if problem.free_bias:
+        columns = np.append(columns, p)
+    elif problem.bias_feature:
+        pull = abs(problem.bias_feature * float(problem.y @ dual))
+        columns = np.append(columns, [p] if pull >= 1 - _AT_BOUND else [])
+    largest = shares.max()
+    within = cost > 0 if problem.loss.signed else shares > _AT_BOUND * largest
+    for top in (largest, np.inf):  # duals at the upper bound, or none
+        rows = np.flatnonzero(within & (shares < (1 - _AT_BOUND) * top))
+        if len(rows) == len(columns):
+            return Vertex(rows, columns.astype(np.intp))
+    return None
+
+
+def _penalties(problem: Problem) -> np.ndarray:
+    """The penalty weights, ones where there are none."""
+    u = problem.penalty_weights
+    return np.ones(problem.n_coefs) if u is None else u
 
 
 class VertexSearch:
@@ -84,33 +122,8 @@ class VertexSearch:
         self.problem, self.seed = problem, seed
         self.best, self.budget = best, best.budget
         self.cost = problem.row_weights()
-        u = problem.penalty_weights
-        self.weights = np.ones(problem.n_coefs) if u is None else u
+        self.weights = _penalties(problem)
         self._offer_point(np.zeros(problem.n_coefs), np.zeros(problem.n_rows))
-
-    def vertex_of(self, dual: np.ndarray) -> Vertex | None:
-        """The vertex that has these duals, None where they do not tell.
-
-        Its rows have duals inside their bounds, its columns have pulls at theirs, whatever C was.
-        """
-        problem, p = self.problem, self.problem.n_coefs
-        with np.errstate(divide="ignore", invalid="ignore"):
-            shares = np.where(self.cost > 0, np.abs(dual) / self.cost, 0.0)
-            pulls = np.abs(problem.design.rmatvec(problem.y * dual)) / self.weights
-        at_bound = (pulls >= 1 - _AT_BOUND) | (self.weights == 0)
-        columns = np.flatnonzero(at_bound)
-        if problem.free_bias:
-            columns = np.append(columns, p)
-        elif problem.bias_feature:
-            pull = abs(problem.bias_feature * float(problem.y @ dual))
-            columns = np.append(columns, [p] if pull >= 1 - _AT_BOUND else [])
-        largest = shares.max()
-        within = self.cost > 0 if problem.loss.signed else shares > _AT_BOUND * largest
-        for top in (largest, np.inf):  # duals at the upper bound, or none
-            rows = np.flatnonzero(within & (shares < (1 - _AT_BOUND) * top))
-            if len(rows) == len(columns):
-                return Vertex(rows, columns.astype(np.intp))
-        return None
 
     def attempt(self, attempt: int, vertex: Vertex | None = None) -> None:
         """Solve part after part up to the whole problem, or that alone from a given vertex."""

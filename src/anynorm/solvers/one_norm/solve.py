@@ -3,6 +3,7 @@
     minimise_{w, b}   sum_j u_j |w_j| + g(1 - y (X w + b))
 
 smooth losses, as squared hinge, logistic, squared    prox-Newton over working sets
+hinge, absolute, from some hundred rows on            an interior-point method on growing columns
 hinge, absolute                                       vertices moved by pivots, on growing parts
 """
 
@@ -14,19 +15,21 @@ import numpy as np
 
 from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
-from anynorm.problem.solution import Progress, Solution
+from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.frame.centring import around_mean
 from anynorm.solvers.frame.hard_margin import improved
 from anynorm.solvers.frame.methods import Method, methods_for
-from anynorm.solvers.one_norm.linear_programs import solve_linear_programme
+from anynorm.solvers.one_norm.central_path import solve_along_central_path, suits_central_path
+from anynorm.solvers.one_norm.linear_programs import solve_linear_programme, suits_vertices
 from anynorm.solvers.one_norm.smooth import solve_smooth
 
 METHODS = (
     Method("prox-Newton over working sets", solve_smooth, needs_curve=True),
-    Method("the simplex method", solve_linear_programme, (Box,)),
+    Method("the central path", solve_along_central_path, (Box,), suits=suits_central_path),
+    Method("the simplex method", solve_linear_programme, (Box,), suits=suits_vertices),
 )
-"""The first that can solve a problem does."""
+"""Tried in this order, by those that can solve a problem and suit it, until the gap is reached."""
 
 
 def solve_one_norm(
@@ -76,20 +79,29 @@ def solve_one_norm(
     >>> solution.coef.round(4), solution.status.value
     (array([0.4375, 0.    ]), 'optimal')
     """
-    method = methods_for("the 1-norm regulariser", METHODS, problem)[0]
+    methods = methods_for("the 1-norm regulariser", METHODS, problem)
     budget = Budget(max_iter, deadline)
 
     def solve(part: Problem, start: np.ndarray | None = None) -> Solution:
-        found = method.solve(
-            part,
-            tol=tol,
-            max_iter=budget.left,
-            deadline=budget.deadline,
-            seed=seed,
-            start=start,
-            progress=progress,
-        )
-        budget.book(found.n_iter)
+        found: Solution | None = None
+        for method in methods:
+            if not method.suits(part, tol=tol, start=start):
+                continue
+            last = method.solve(
+                part,
+                tol=tol,
+                max_iter=budget.left,
+                deadline=budget.deadline,
+                seed=seed,
+                start=start,
+                progress=progress,
+            )
+            budget.book(last.n_iter)
+            if found is None or last.certificate.gap < found.certificate.gap:
+                found = last
+            if found.status is Status.OPTIMAL or not budget.goes_on():
+                break
+        assert found is not None
         return found
 
     def near(part: Problem) -> Solution:
