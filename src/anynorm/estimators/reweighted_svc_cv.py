@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from anynorm.solvers.linear import Round
 
 
+_FOLD_TOL = 10.0  # times tol: the gap of a walk in a fold
+
+
 @documented_like(ReweightedSVC)
 class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
     """`ReweightedSVC` with C and the number of rounds chosen by cross-validation.
@@ -76,7 +79,11 @@ class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
         How `predict_proba` follows from the scores: by a sigmoid (Platt's method), or by a
         non-decreasing step function, which wants a thousand rows or more.  It is fitted to
         ``oof_decision_function_``.  None: no probabilities.
-    tol, max_iter : as in `ReweightedSVC`
+    tol : float, default=1e-4
+        The relative duality gap that each round of the model is solved to.  In the folds, where
+        scores alone count, ten times as much will do; ``cv_results_["max_gap"]`` has what was
+        reached.
+    max_iter : as in `ReweightedSVC`
     time_limit : float or None, default=None
         The most seconds for everything together.
     n_jobs : int or None, default=None
@@ -241,7 +248,8 @@ class WalkSearch:
         estimator, self.grid = self.estimator, grid_of(self.estimator.Cs)
         model = estimator._model(self.grid[0], 1)
         data = labelled(model, self.data.X, self.y, self.weights, self.data.feature_names)
-        self.fill(shared=shared_over_C(binary_problem(model, data, 0), float(estimator.tol)))
+        self.tol = _FOLD_TOL * float(estimator.tol)
+        self.fill(shared=shared_over_C(binary_problem(model, data, 0), self.tol))
         chosen, rounds = choose(estimator.rule, self.scores, self.features)
         model = estimator._model(self.grid[chosen], rounds + 1)
         walks = model._walks(data, self.end, of_any(self.report))
@@ -323,7 +331,7 @@ class WalkSearch:
             self.grid[places].tolist(),
             n_rounds=int(model.n_rounds),
             prune=bool(model.prune),
-            **limits(model, end),
+            **limits(model, end) | {"tol": self.tol},
             seed=seed(model.random_state),
             progress=progress,
         )

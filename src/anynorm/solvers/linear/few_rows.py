@@ -24,7 +24,7 @@ from anynorm.solvers.frame.budget import Budget
 
 _MOST_ROWS = 500  # their n x n matrix, 2 MB, stays in the cache
 _COLUMNS_PER_ROW = 4  # from which on n x n is far less than n x p
-_SMALL_ENTRIES = 4_000_000  # n p up to which a sparse X is made dense: 32 MB
+_SMALL_ENTRIES = 8_000_000  # n p up to which a sparse X is made dense: 64 MB
 _SMALLEST_TOL = 1e-8  # gaps below it are for the methods that refine their last digits
 _PASSES = 200  # steps per row for one round, before the other methods get it
 _STEPS_PER_CALL = 20_000  # below 0.2 s, so that Ctrl-C is heard
@@ -32,13 +32,15 @@ _REACH = 0.03  # of the spread of the scores: rows at a bound this near to leavi
 _MOST_CHOSEN = 0.8  # of the rows: with more, the smaller matrix does not pay for being cut out
 
 
-def few_rows_suit(problem: Problem, tol: float) -> bool:
+def few_rows_suit(
+    problem: Problem, tol: float, *, columns_per_row: float = _COLUMNS_PER_ROW
+) -> bool:
     """Whether the problem has the shape, the storage and the loss for this method.
 
     A sparse X is made dense where that is small.
     """
     n, p = problem.design.shape
-    few = n <= _MOST_ROWS and _COLUMNS_PER_ROW * n <= p
+    few = n <= _MOST_ROWS and columns_per_row * n <= p
     small = not problem.design.sparse or n * p <= _SMALL_ENTRIES
     box = problem.dual_set
     bounded = isinstance(box, Box) and bool(np.isfinite(box.lower).all())

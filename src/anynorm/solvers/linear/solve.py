@@ -31,6 +31,8 @@ from anynorm.solvers.frame.incumbent import Incumbent
 from anynorm.solvers.frame.long_factor import lower_factor
 from anynorm.solvers.frame.methods import Method, methods_for
 from anynorm.solvers.linear.augmented_lagrangian import solve_augmented
+from anynorm.solvers.linear.column_newton import ColumnNewton, few_columns_suit
+from anynorm.solvers.linear.few_rows import RowsDual
 from anynorm.solvers.linear.interior_point import solve_interior
 from anynorm.solvers.linear.newton_loop import solve_newton
 from anynorm.solvers.linear.parts import RowSearch, pays
@@ -43,6 +45,8 @@ _SMALL_ENTRIES = 2_000_000  # of X: up to here the last digits cost little
 _SMALL_TOL = 1e-8  # the gap that small problems get whatever tol is
 _DESCENT_SIDE = 1000  # rows and columns from which Newton systems of sparse data are too large
 _SPAN_RATIO, _LARGEST_SPAN = 8, 3000  # columns per row, rows: where n x n is far less than n x p
+_SHARP = 1e-20  # of the primal value, for 1/2 ||u - A'(y a)||^2: kernels see the duals alone
+_WORTH_COMPILING = 1 << 17  # entries of X: below, a fit is over long before Numba has compiled
 _INTERIOR_SIDE = 4000  # the largest dense system of the interior-point method
 _ABSURD = 1e18  # C x_j^2 beyond which the penalty of a column is lost in the digits of the loss
 _STRONG = 1e14  # and to which it is brought down: still lost, but within reach of Newton systems
@@ -384,6 +388,40 @@ def _minimise_curve(search: Search, at: Stage) -> None:
     at.guess = at.found.dual
 
 
+def _few_columns(search: Search, at: Stage) -> bool:
+    worth = at.features.n * at.features.p >= _WORTH_COMPILING and search.curve is None
+    return worth and few_columns_suit(at.features, search.box, search.goal)
+
+
+def _minimise_few_columns(search: Search, at: Stage) -> None:
+    """The same as the augmented Lagrangian method, compiled."""
+    problem, features = search.problem, at.features
+    dual = RowsDual.of(problem)
+    newton = ColumnNewton(dual, problem.row_weights())
+    point, n = at.start, features.n
+    if point is None:
+        point = PrimalDual(np.zeros(features.p), 0.0, np.zeros(n))
+    coef = features.to_coef(point.u)
+    root = np.ones(features.p) if features.scale is None else features.scale
+    coef, _, beta, steps = newton.solve(
+        features.dense_transposed(),
+        root,
+        (coef, point.bias, features.matvec(point.u), problem.y * point.dual),
+        precision=search.precision,
+        warm=at.start is not None,
+        tol=search.goal,
+        sharp=_SHARP,
+        budget=search.budget,
+    )
+    search.budget.book(steps)
+    at.found = PrimalDual(features.from_coef(coef), newton.bias, problem.y * beta)
+    at.guess, at.start = at.found.dual, at.found
+
+
+def _kinks_are_left(search: Search, at: Stage) -> bool:
+    return search.curve is None and not search.best.gap <= search.goal
+
+
 def _minimise_kinks(search: Search, at: Stage) -> None:
     assert isinstance(search.box, Box)
     at.found = solve_augmented(
@@ -457,11 +495,12 @@ def _polish(search: Search, at: Stage) -> None:
 NEWTON_METHODS = (
     Method("Newton's method", _minimise_curve, needs_curve=True),
     Method(
-        "the augmented Lagrangian method",
-        _minimise_kinks,
+        "the augmented Lagrangian method on few columns",
+        _minimise_few_columns,
         (Box,),
-        suits=lambda search, at: search.curve is None,
+        suits=_few_columns,
     ),
+    Method("the augmented Lagrangian method", _minimise_kinks, (Box,), suits=_kinks_are_left),
     Method("the interior-point method", _from_inside, (Box,), suits=_bounded_and_not_reached),
     Method(
         "the interior-point method for shared bounds",

@@ -12,7 +12,7 @@ more than the round's duality gap (Theorem 2).  The constraints of the dual do n
 each round starts from the dual variables of the last.
 
 Features are weighted inside the solver: X is neither copied nor rescaled, except where dense data
-of few rows and many columns give an n x n matrix (`few_rows_walk`).  Weights shrink geometrically
+of few rows and many columns give an n x n matrix (`dense_walk`).  Weights shrink geometrically
 but do not reach zero; between two rounds, columns that do not matter are dropped, and columns
 dropped before come back where they are missed (`pruning`).  Once few columns are left they are
 taken out of X.
@@ -32,6 +32,7 @@ from anynorm.problem import Problem
 from anynorm.problem.certificate import Certificate, certify
 from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.linear.column_newton import few_columns_suit
 from anynorm.solvers.linear.few_rows import FewRows, few_rows_suit, with_dense_rows
 from anynorm.solvers.linear.pruning import GENEROSITY, WalkModel, less_generous, prune, take_back
 from anynorm.solvers.linear.rounds import Round
@@ -97,12 +98,13 @@ def walk(
     >>> rounds[0].coef.round(3)
     array([0.4, 0.2])
     """
-    if few_rows_suit(problem, tol):
-        from anynorm.solvers.linear.few_rows_walk import WalkLimits, walk_few_rows  # Numba
+    if shared_over_C(problem, tol):
+        from anynorm.solvers.linear.dense_walk import WalkLimits, walk_dense  # Numba
 
-        limits = WalkLimits(n_rounds, prune, tol, max_iter, deadline, seed)
+        exact = not few_rows_suit(problem, tol)
+        limits = WalkLimits(n_rounds, prune, tol, max_iter, deadline, seed, exact)
         problem = with_dense_rows(problem)
-        return walk_few_rows(problem, FewRows(problem.design), limits, start, progress)
+        return walk_dense(problem, FewRows(problem.design), limits, start, progress)
     path = _Walk(problem, prune, tol, deadline, progress, {"max_iter": max_iter, "seed": seed})
     rounds = [path.first(start)]
     while len(rounds) < n_rounds:
@@ -140,12 +142,12 @@ def walk_over_C(
         For each C, the rounds of every problem.
     """
     if shared_over_C(problems[0], tol):
-        from anynorm.solvers.linear.few_rows_walk import WalkLimits, walk_few_rows_over_C  # Numba
+        from anynorm.solvers.linear.dense_walk import WalkLimits, walk_dense_over_C  # Numba
 
-        limits = WalkLimits(n_rounds, prune, tol, max_iter, deadline, seed)
+        limits = WalkLimits(n_rounds, prune, tol, max_iter, deadline, seed, exact=False)
         X = with_dense_rows(problems[0]).design
         rows, dense = FewRows(X), [replace(one, X=X) for one in problems]
-        walks = [walk_few_rows_over_C(one, Cs, rows, limits, progress) for one in dense]
+        walks = [walk_dense_over_C(one, Cs, rows, limits, progress) for one in dense]
         yield from (list(rounds) for rounds in zip(*walks, strict=True))
         return
     for C in Cs:
@@ -165,8 +167,13 @@ def walk_over_C(
 
 
 def shared_over_C(problem: Problem, tol: float) -> bool:
-    """Whether the walks for several C have anything in common."""
-    return few_rows_suit(problem, tol)
+    """Whether the walks for several C have anything in common.
+
+    They stop at `tol`, where a single walk of a small problem goes on to the last digits, unless
+    it has far more columns than rows.
+    """
+    few_rows = few_rows_suit(problem, tol, columns_per_row=1.0)
+    return few_rows or few_columns_suit(problem.design, problem.dual_set, tol)
 
 
 @dataclass

@@ -1,13 +1,13 @@
-"""The walk where X is dense with few rows and many columns.
+"""The walk where X is dense and has few rows or few columns.
 
-As in `walk`, but each round is solved by its dual over the rows, whose matrix X V^2 X' is made from
-the columns still in use.  Those lie one after the other in memory, so that the columns to drop are
-found in one pass, and taking out the others is cheap.  A round that this misses is handed to
-`solve_linear`.
+As in `walk`, but the columns still in use lie one after the other in memory, so that the columns to
+drop are found in one pass, and taking out the others is cheap.  A round with fewer columns than
+rows is solved by `column_newton`, others by their dual over the rows, whose matrix X V^2 X' is made
+from the columns in use (`few_rows`).  A round that this misses is handed to `solve_linear`.
 
-Walks for ascending C share X X' and their duals.  Where a walk with the hinge has touched no upper
-bound and has no slack left, its rounds are those of every larger C: their duals are allowed there,
-and their primal values are the same.
+Walks for ascending C share X X' and start from each other.  Where a walk with the hinge has touched
+no upper bound and has no slack left, its rounds are those of every larger C: their duals are
+allowed there, and their primal values are the same.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from anynorm.problem.certificate import (
 )
 from anynorm.problem.solution import Progress, Status
 from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.linear.column_newton import MOST_COLUMNS, ColumnNewton
 from anynorm.solvers.linear.few_rows import FewRows, RowsDual, weighted_gram
 from anynorm.solvers.linear.pair_loops import drop_columns, middle_bias, total_cost
 from anynorm.solvers.linear.pruning import (
@@ -46,7 +47,10 @@ _NO_SLACK = 1e-9  # of the primal value
 
 @dataclass(frozen=True)
 class WalkLimits:
-    """When a walk ends: the rounds, the gap of each, and the iterations and the time for them."""
+    """When a walk ends: the rounds, the gap of each, and the iterations and the time for them.
+
+    With `exact`, rounds are solved as single fits are, to the last digit where they are small.
+    """
 
     n_rounds: int
     prune: bool
@@ -54,13 +58,14 @@ class WalkLimits:
     max_iter: int
     deadline: float | None
     seed: int
+    exact: bool
 
     def budget(self) -> Budget:
         """What one round may spend."""
         return Budget(self.max_iter, self.deadline)
 
 
-def walk_few_rows(
+def walk_dense(
     problem: Problem,
     rows: FewRows,
     limits: WalkLimits,
@@ -68,11 +73,12 @@ def walk_few_rows(
     progress: Callable[[Progress], None] | None,
 ) -> list[Round]:
     """The rounds of one walk; `rows` holds the X of `problem`."""
-    path = _RowsWalk(problem, rows, limits, progress)
-    return path.all(start)
+    path = _DenseWalk(problem, rows, limits, progress)
+    path.start(start)
+    return path.all()
 
 
-def walk_few_rows_over_C(
+def walk_dense_over_C(
     problem: Problem,
     Cs: Sequence[float],
     rows: FewRows,
@@ -80,13 +86,15 @@ def walk_few_rows_over_C(
     progress: Callable[[Progress], None] | None,
 ) -> Iterator[list[Round]]:
     """The walks for ascending C, one after the other."""
-    rounds: list[Round] | None = None
+    rounds: list[Round] = []
     for C in Cs:
         at = replace(problem, C=float(C))
-        known = None if rounds is None else _carried_over(rounds, at)
+        known = _carried_over(rounds, at) if rounds else None
         if known is None:
-            start = None if rounds is None else rounds[0].dual
-            known = walk_few_rows(at, rows, limits, start, progress)
+            path = _DenseWalk(at, rows, limits, progress)
+            if rounds:
+                path.start_at(rounds[0])
+            known = path.all()
         rounds = known
         yield rounds
 
@@ -115,16 +123,20 @@ def _carried_over(rounds: Sequence[Round], problem: Problem) -> list[Round] | No
 
 
 class _Found(NamedTuple):
-    """Coefficients of the columns in use, bias, scores, and the values of the round."""
+    """Coefficients of the columns in use, bias, scores, and the values of the round.
+
+    The certificate is there where others have solved the round.
+    """
 
     coef: np.ndarray
     intercept: float
     scores: np.ndarray
     primal: float
     dual: float
+    certificate: Certificate | None = None
 
 
-class _RowsWalk:
+class _DenseWalk:
     """Where the walk is: the columns in use with their weights, and the model they come from."""
 
     def __init__(
@@ -137,6 +149,7 @@ class _RowsWalk:
         self.problem, self.rows, self.limits, self.progress = problem, rows, limits, progress
         self.one_norm = replace(problem, regulariser="l1", feature_scale=None)
         self.dual = RowsDual.of(problem)
+        self.newton = ColumnNewton(self.dual, problem.row_weights())
         self.time, self.n_iter = limits.budget(), 0
         self.generosity = GENEROSITY
         self.bias_size = problem.bias_feature
@@ -152,9 +165,34 @@ class _RowsWalk:
             self._use(np.flatnonzero(problem.feature_scale))
             self.weights = problem.feature_scale[self.used] ** 2
 
-    def all(self, start: np.ndarray | None) -> list[Round]:
+    def start(self, dual: np.ndarray | None) -> None:
+        """Start from dual variables, or from nothing."""
+        if dual is not None:
+            self.beta = self.dual.allowed(self.problem.y * dual)
+            if self._by_columns():
+                self.pulled = self.columns @ self.beta
+                self.coef = self.pulled if self.weights is None else self.weights * self.pulled
+                self.scores = self.coef @ self.columns
+
+    def start_at(self, known: Round) -> None:
+        """Start from the same round with a smaller C: what was at its bound goes to the new one."""
+        assert known.coef is not None
+        self.coef, self.intercept, self.scores = (
+            known.coef[self.used],
+            known.intercept,
+            known.scores,
+        )
+        beta = self.problem.y * known.dual
+        if self._by_columns():
+            smaller = RowsDual.of(replace(self.problem, C=known.one_norm.C)).box
+            for before, now in zip(smaller[:2], self.dual.box[:2], strict=True):
+                beta = np.where(beta == before, now, beta)
+            self.beta = beta
+        else:
+            self.beta = self.dual.allowed(beta)
+
+    def all(self) -> list[Round]:
         """All rounds."""
-        self.beta = None if start is None else self.dual.allowed(self.problem.y * start)
         rounds = [self._first()]
         while len(rounds) < self.limits.n_rounds:
             late = not self.time.in_time() and rounds[-1].certificate.status is Status.TIME_LIMIT
@@ -189,9 +227,14 @@ class _RowsWalk:
         if self.progress is not None:
             gap = relative_gap(found.primal, found.dual)
             self._report(Progress(0, found.primal, found.dual, gap, 0.0))
-        return self._record(n_iter, found.scores)
+        return self._record(n_iter, found.scores, found.certificate)
 
-    def _record(self, n_iter: int, scores: np.ndarray | None = None) -> Round:
+    def _record(
+        self,
+        n_iter: int,
+        scores: np.ndarray | None = None,
+        certificate: Certificate | None = None,
+    ) -> Round:
         """The round as it is handed out: certified, and with all columns.
 
         `scores` are those of the coefficients where they have just been computed.
@@ -204,7 +247,7 @@ class _RowsWalk:
             intercept=self.intercept,
             dual=dual,
             scores=self.scores,
-            certificate=self._certificate(inner, dual, scores),
+            certificate=certificate or self._certificate(inner, dual, scores),
             n_iter=n_iter,
             feature_scale=self._spread(scale),
             one_norm=self.one_norm,
@@ -212,7 +255,9 @@ class _RowsWalk:
 
     def _inner(self) -> Problem:
         """The round's 2-norm problem, on the columns in use."""
-        X, scale = self.columns.T, None if self.weights is None else np.sqrt(self.weights)
+        every = len(self.used) == self.problem.n_coefs
+        X: Any = self.problem.design if every else self.columns.T
+        scale = None if self.weights is None else np.sqrt(self.weights)
         bias: Any = "free" if self.dual.free else self.bias_size or None
         return replace(self.problem, X=X, feature_scale=scale, intercept=bias)
 
@@ -260,11 +305,46 @@ class _RowsWalk:
 
     # ------------------------------------------------------------ one round
 
+    def _by_columns(self) -> bool:
+        """Whether the columns in use are the smaller side."""
+        return len(self.columns) < min(len(self.scores), MOST_COLUMNS + 1)
+
     def _solve(self) -> tuple[_Found, int]:
-        """Solve the round's problem by its dual, or else by the other methods."""
+        """Solve the round's problem on its smaller side, or else by the other methods."""
+        budget, found = self.limits.budget(), None
+        if not self.limits.exact:
+            found = self._solve_columns(budget) if self._by_columns() else self._solve_rows(budget)
+        if found is None or not self._reached(found):
+            found, more = self._hand_over()
+            budget.book(more)
+        self.n_iter += budget.n_iter
+        return found, budget.n_iter
+
+    def _solve_columns(self, budget: Budget) -> _Found:
+        """By Newton's method, from the model so far."""
+        warm = self.beta is not None
+        beta = np.zeros(len(self.scores)) if self.beta is None else self.beta
+        root = np.ones(len(self.coef)) if self.weights is None else np.sqrt(self.weights)
+        precision = 0.0 if self.dual.free else np.inf
+        if self.bias_size:
+            precision = 1.0 / self.bias_size**2
+        coef, scores, self.beta, made = self.newton.solve(
+            self.columns,
+            root,
+            (self.coef, self.intercept, self.scores, beta),
+            precision=precision,
+            warm=warm,
+            tol=0.5 * self.limits.tol,
+            budget=budget,
+        )
+        budget.book(made)
+        self.pulled = self.columns @ self.beta
+        return self._found(coef, scores)
+
+    def _solve_rows(self, budget: Budget) -> _Found:
+        """By the dual over the rows."""
         beta, scores = self._start()
         rows = None if self.weights is None else self.dual.rows_to_move(beta, scores)
-        budget = self.limits.budget()
         # The variables that are likely to change first; where that does not do, all of them.
         for chosen in (None,) if rows is None else (rows, None):
             beta, made = self.dual.solve(
@@ -272,15 +352,12 @@ class _RowsWalk:
             )
             budget.book(made)
             self.beta, self.pulled = beta, self.columns @ beta
-            found = self._found()
+            coef = self.pulled if self.weights is None else self.weights * self.pulled
+            found = self._found(coef, coef @ self.columns)
             if self._reached(found) or not budget.left:
                 break
             scores = self._kernel_scores()
-        if not self._reached(found):
-            found, more = self._hand_over()
-            budget.book(more)
-        self.n_iter += budget.n_iter
-        return found, budget.n_iter
+        return found
 
     def _start(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the round starts: beta and K beta."""
@@ -311,17 +388,19 @@ class _RowsWalk:
             matrix += self.bias_size**2
         return matrix
 
-    def _found(self) -> _Found:
-        """The coefficients and the bias that go with beta, and their certificate."""
+    def _found(self, coef: np.ndarray, scores: np.ndarray) -> _Found:
+        """Coefficients with the best bias for them, and the values there and at beta."""
         assert self.beta is not None
-        pulled = self.pulled
-        coef = pulled if self.weights is None else self.weights * pulled
-        scores = coef @ self.columns
         bias = self.bias_size**2 * float(self.beta.sum())
         if self.dual.free:
             bias = self._best_bias(scores)
-        square = float(coef @ pulled) + (self.bias_size * float(self.beta.sum())) ** 2
-        dual, loss = self.dual.gain(self.beta) - 0.5 * square, self._loss(scores, bias)
+        weights = np.ones(len(coef)) if self.weights is None else self.weights
+        bias_square = (self.bias_size * float(self.beta.sum())) ** 2
+        pulled_square = float((weights * self.pulled) @ self.pulled) + bias_square
+        dual = self.dual.gain(self.beta) - 0.5 * pulled_square
+        ratios = np.divide(coef, weights, where=weights > 0, out=np.zeros(len(coef)))
+        square = float(coef @ ratios) + bias_square
+        loss = self._loss(scores, bias)
         if loss > 0:
             margin, middle = self.dual.margin(self.beta, scores, bias)
             margin *= 1.0 - 1e-11  # so that rounding leaves no slack
@@ -341,7 +420,6 @@ class _RowsWalk:
 
     def _hand_over(self) -> tuple[_Found, int]:
         """The round's problem by the other methods, from the point found."""
-        assert self.beta is not None
         inner = self._inner()
         if not len(self.columns):
             nothing = np.zeros(self.problem.n_coefs)
@@ -352,15 +430,16 @@ class _RowsWalk:
             max_iter=self.limits.max_iter,
             deadline=self.limits.deadline,
             seed=self.limits.seed,
-            start=self.dual.y * self.beta,
+            start=None if self.beta is None else self.dual.y * self.beta,
             progress=None if self.progress is None else self._report,
         )
         assert solution.coef is not None
         self.beta = self.dual.y * solution.dual
         self.pulled = self.columns @ self.beta
         coef = solution.coef[: len(self.columns)]
-        values = solution.certificate.primal, solution.certificate.dual
-        return _Found(coef, solution.intercept, coef @ self.columns, *values), solution.n_iter
+        known = solution.certificate
+        found = coef, solution.intercept, coef @ self.columns, known.primal, known.dual, known
+        return _Found(*found), solution.n_iter
 
     def _report(self, state: Progress) -> None:
         assert self.progress is not None
@@ -411,6 +490,7 @@ class _RowsWalk:
         places = np.flatnonzero(self.coef)
         if len(places) < 0.9 * len(self.coef):  # a copy of the others pays
             self.used = self.used[places]
+            self.newton.keep(places)
             self.columns = self.rows.take(self.used)
             self.coef, self.pulled = self.coef[places], self.pulled[places]
         self.weights = np.abs(self.coef)
@@ -419,6 +499,7 @@ class _RowsWalk:
         """Use these columns, some of which may be new; X'beta is known for all."""
         self.coef, self.pulled = self._spread(self.coef)[used], self.known_pull[used]
         self.columns, self.used = self.rows.take(used), used
+        self.newton.forget()
 
     def _prune(self) -> None:
         """Leave out columns as `pruning` allows."""
