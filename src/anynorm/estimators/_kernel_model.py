@@ -50,6 +50,9 @@ class KernelClassifier(FittedClassifier):
 
     kernel: Any
     n_jobs: int | None
+    _duals_sum_to_zero = True
+    """Whether the weights of the support vectors do, so that a linear kernel may be centred."""
+
     support_vectors_: Matrix
     dual_coef_: np.ndarray
     _sums: KernelSums
@@ -143,7 +146,8 @@ def validate_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple
         coef0=float(estimator.coef0),
     )
     rows = data.X.tocsr() if sp.issparse(data.X) else data.X
-    means = far_means(design_of(rows)) if kernel.is_inner_product else None
+    may_shift = kernel.is_inner_product and estimator._duals_sum_to_zero
+    means = far_means(design_of(rows)) if may_shift else None
     if means is not None:  # duals that sum to zero do not see the shift
         rows = np.asarray(rows, dtype=np.float64) - means
     return data, make_gram(rows, kernel.resolved(data.X, weights))
@@ -209,9 +213,10 @@ def store_kernel(
 
     `more` has attributes beyond those that follow from the solutions, or instead of them.
     """
-    support, counts = support_of(data, solutions)
-    weights = np.array([data.signs(k)[support] * s.dual[support] for k, s in enumerate(solutions)])
-    if gram.kernel.is_inner_product and gram.X is not None:
+    coefs = [_coef(solution) for solution in solutions]
+    support, counts = support_of(data, coefs)
+    weights = np.array([data.signs(k)[support] * coef[support] for k, coef in enumerate(coefs)])
+    if gram.kernel.is_inner_product and gram.X is not None and estimator._duals_sum_to_zero:
         gram, solutions = _as_given(gram, data.X, support, weights, solutions)
     sums = _sums_for(gram, data.X, support, weights.T)
     fitted = {
@@ -245,9 +250,15 @@ def _as_given(
     ]
 
 
-def support_of(data: Labelled, solutions: Sequence[Solution]) -> tuple[np.ndarray, np.ndarray]:
-    """The rows with a dual variable that is not zero, ordered by class; how many of each class."""
-    used = np.flatnonzero(np.any([solution.dual != 0 for solution in solutions], axis=0))
+def _coef(solution: Solution) -> np.ndarray:
+    """What the rows' kernel functions have as weights, but for the labels."""
+    assert solution.coef is not None
+    return solution.coef
+
+
+def support_of(data: Labelled, coefs: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The rows with a coefficient that is not zero, ordered by class; how many of each class."""
+    used = np.flatnonzero(np.any([coef != 0 for coef in coefs], axis=0))
     codes = data.codes[used]
     counts = np.bincount(codes, minlength=len(data.classes)).astype(np.int32)
     return used[np.argsort(codes, kind="stable")], counts

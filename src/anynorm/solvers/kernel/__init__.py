@@ -2,5 +2,6 @@
 
 from anynorm.kernels.rows import KernelRows
 from anynorm.solvers.kernel.solve import METHODS, solve_kernel
+from anynorm.solvers.kernel.strict_budget import solve_strict
 
-__all__ = ["METHODS", "KernelRows", "solve_kernel"]
+__all__ = ["METHODS", "KernelRows", "solve_kernel", "solve_strict"]
