@@ -51,9 +51,7 @@ _SAMPLE = 4000  # rows that J is chosen on, or
 _PER_PLACE = 50  # so many for each row of the budget: with fewer, what is chosen is their noise
 _HELD_OUT = 4  # one of so many rows of the sample compares the sets
 _WORTH_COMPARING = 80  # rows of a sample from which a part of them can tell
-_NEARLY_ALL = (
-    2  # times the budget: fewer support vectors without one are looked at as a set as well
-)
+_NEARLY_ALL = 2  # times the budget: the heaviest of so few support vectors are a set as well
 _CHOICE_TOL = 1e-2  # the gap of problems that J is chosen by
 _EXACT = 4000  # rows up to which the problem without a budget is solved to the gap asked for, and
 _WHOLE = 30_000  # up to which it is solved
