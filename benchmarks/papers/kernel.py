@@ -1,13 +1,14 @@
 """The kernel papers, made again: "Least 1-Norm SVMs" and "Support Vector Machines on a Budget".
 
-    python -m benchmarks.papers.kernel [--parts choice table2 outliers budget strict]
+    python -m benchmarks.papers.kernel [--parts choice table2 outliers budget counts]
                                        [--repeats 50] [--quick] [--fresh] [--results FILE]
 
 * choice, table2: Table 2 of the Least 1-norm paper, C and sigma chosen as it says, on the 10 of the
   100 splits that are at hand.  Iterations of the paper's first-order SMO, of the same with
   second-order pairs, and of our solver.
 * outliers: its Figure 1, and the same for many draws.
-* budget, strict: Figure 1 of the budget paper on MNIST, and what `strict=True` makes of it.
+* budget, counts: Figure 1 of the budget paper on MNIST, and accuracy against the number of support
+  vectors for all ways to have few of them.
 
 Every experiment is kept in a JSON file as soon as it is done, and is not done again: a run that
 was stopped goes on where it was, `--fresh` starts anew.  Tables and figures are then made from
@@ -24,16 +25,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_approximation import Nystroem
 from sklearn.model_selection import RepeatedStratifiedKFold
+from sklearn.svm import LinearSVC as TheirLinearSVC
 
-from anynorm import SVC, BudgetSVC, LeastNormSVC, LeastSquaresSVC
+from anynorm import SVC, BudgetSVC, LeastNormSVC, LeastSquaresSVC, sparse_svm_path
 from anynorm.datasets import load_dataset, make_two_gaussians
 from anynorm.kernels.gram import Gram
 from benchmarks.papers.pairwise import Found, pairwise
 from benchmarks.papers.store import Store, command_line, load, open_store, recorded
 
 RESULTS = recorded("kernel")
-PARTS = ("choice", "table2", "outliers", "budget", "strict")
+PARTS = ("choice", "table2", "outliers", "budget", "counts")
 
 IDA_SETS = ("ida_titanic", "ida_heart", "ida_breast_cancer", "ida_german")
 METHODS = ("LS", "Least 1-norm")
@@ -45,11 +48,13 @@ N_TRAIN, N_TEST = 1000, 4000
 GAMMA = 0.5  # exp(-||x - z||^2 / (2 sigma^2)) with sigma = 1
 BUDGETS = tuple(range(20, 1001, 20))
 QUICK_BUDGETS = (20, 60, 100)
-STRICT_BUDGETS = (20, 40, 60, 80, 100, 140, 200, 300, 400, 500, 600, 800, 1000)
+COUNTS = (20, 50, 100, 200, 400)
+QUICK_COUNTS = (5, 20)
 SLACKS = ("l1", "l2")
 TOTAL = 10.0  # C = 10 / B, or 10 / sqrt(B)
 FACTORS = (1.0, 10.0, 100.0, 1000.0, 10_000.0)  # of the C without a budget, for plain SVMs
-STRICT_FACTORS = (1.0, 100.0)
+GOOD_C = 10.0  # the best of these, for problems that all slacks are in
+OLD_FACTOR = 100.0  # of the paper's C, the best for a fit to the rows of largest weights
 
 
 # ---------------------------------------------------------------- Least 1-norm SVM, Table 2
@@ -217,13 +222,15 @@ def outliers(store: Store, draws: int) -> Iterator[str]:
 
 
 class Digits(NamedTuple):
-    """One problem: kernel matrices, labels, and which digits are positive."""
+    """One problem: kernel matrices, labels, which digits are positive, and the rows themselves."""
 
     K: np.ndarray
     y: np.ndarray
     K_test: np.ndarray
     y_test: np.ndarray
     positive: list[int]
+    X: np.ndarray
+    X_test: np.ndarray
 
 
 @functools.cache
@@ -243,8 +250,9 @@ def digits(number: int, n_train: int = N_TRAIN, n_test: int = N_TEST) -> Digits:
     gram = Gram.rbf(X[:n_train], GAMMA)
     K = gram.block(slice(None), slice(None))
     return Digits(
-        (K + K.T) / 2, y[:n_train], gram.cross(X[n_train:]), y[n_train:], positive.tolist()
-    )
+        (K + K.T) / 2, y[:n_train], gram.cross(X[n_train:]), y[n_train:], positive.tolist(),
+        X[:n_train], X[n_train:],
+    )  # fmt: skip
 
 
 def budget_C(slack: str, budget: int, total: float = TOTAL) -> float:
@@ -316,42 +324,106 @@ def budget_problem(problem: Digits, budgets: Sequence[int]) -> dict[str, Any]:
     return value
 
 
-def strict_problem(problem: Digits, budgets: Sequence[int]) -> dict[str, Any]:
-    """Errors by B where the model is fitted again on the B largest weights, for values of C."""
-    value: dict[str, Any] = {}
-    for slack in SLACKS:
-        value[slack] = {}
-        for factor in STRICT_FACTORS:
-            models = [
-                BudgetSVC(
-                    B, C=budget_C(slack, B, factor * TOTAL), slack=slack, strict=True,
-                    kernel="precomputed", tol=1e-4,
-                ).fit(problem.K, problem.y)
-                for B in budgets
-            ]  # fmt: skip
-            value[slack][f"{factor:g}"] = {
-                "errors": [fitted_errors(problem, model) for model in models],
-                "n_support": [len(model.support_) for model in models],
-            }
-    return value
+def counts_problem(
+    problem: Digits, counts: Sequence[int], seed: int
+) -> dict[str, dict[str, list[int]]]:
+    """Test errors and numbers of support vectors by what each way was allowed to have."""
+    rng = np.random.default_rng(seed)
+    plain = SVC(C=GOOD_C, kernel="precomputed").fit(problem.K, problem.y)
+    found = {"no budget": [(fitted_errors(problem, plain), len(plain.support_))] * len(counts)}
+    found["budget norm"] = [budget_norm(problem, B) for B in counts]
+    found["strict, the old way"] = [hardest_rows(problem, B) for B in counts]
+    found["strict"] = [strict(problem, B) for B in counts]
+    found["dictionary + 1-norm"] = dictionary(problem, counts)
+    found["Nystroem + LinearSVC"] = [nystroem(problem, B, seed) for B in counts]
+    found["random subset"] = [subset(problem, rng.permutation(len(problem.y))[:B]) for B in counts]
+    return {
+        name: {"errors": [e for e, _ in values], "n_support": [n for _, n in values]}
+        for name, values in found.items()
+    }
+
+
+def budget_norm(problem: Digits, budget: int) -> tuple[int, int]:
+    """The paper's model, with the paper's C."""
+    model = BudgetSVC(budget, C=budget_C("l1", budget), kernel="precomputed")
+    model.fit(problem.K, problem.y)
+    return fitted_errors(problem, model), len(model.support_)
+
+
+def hardest_rows(problem: Digits, budget: int) -> tuple[int, int]:
+    """What `strict=True` was until 2026: another fit, to the rows of largest weights alone."""
+    model = BudgetSVC(budget, C=budget_C("l1", budget, OLD_FACTOR * TOTAL), kernel="precomputed")
+    beta = signed_dual(model.fit(problem.K, problem.y), len(problem.y))
+    order = np.argsort(-np.abs(beta), kind="stable")
+    kept = order[:budget]
+    if len(set(problem.y[kept])) == 1:
+        kept[-1] = order[problem.y[order] != problem.y[kept[0]]][0]
+    return subset(problem, kept, model)
+
+
+def subset(problem: Digits, rows: np.ndarray, like: Any = None) -> tuple[int, int]:
+    """An SVM that knows some rows alone."""
+    model = SVC(C=GOOD_C, kernel="precomputed") if like is None else like
+    model.fit(problem.K[np.ix_(rows, rows)], problem.y[rows])
+    scores = model.decision_function(problem.K_test[:, rows])
+    return wrong(problem, scores), len(model.support_)
+
+
+def strict(problem: Digits, budget: int) -> tuple[int, int]:
+    """The best function in the span of that many rows, as we find them."""
+    model = BudgetSVC(budget, C=GOOD_C, strict=True, kernel="precomputed")
+    model.fit(problem.K, problem.y)
+    return fitted_errors(problem, model), len(model.support_)
+
+
+def dictionary(problem: Digits, counts: Sequence[int]) -> list[tuple[int, int]]:
+    """The 1-norm SVM on the kernel's columns, at the end of those that use so many."""
+    path = sparse_svm_path(problem.K, problem.y, max_features=max(counts))
+    values = []
+    for count in counts:
+        coef, intercept = path.coef_at(n_features=count)
+        values.append(
+            (wrong(problem, problem.K_test @ coef + intercept), int(np.count_nonzero(coef)))
+        )
+    return values
+
+
+def nystroem(problem: Digits, count: int, seed: int) -> tuple[int, int]:
+    """scikit-learn's features of random rows and its linear SVM."""
+    features = Nystroem(gamma=GAMMA, n_components=count, random_state=seed).fit(problem.X)
+    model = TheirLinearSVC(C=GOOD_C, max_iter=100_000).fit(features.transform(problem.X), problem.y)
+    return wrong(problem, model.decision_function(features.transform(problem.X_test))), count
+
+
+def counted(
+    store: Store, repeats: int, counts: Sequence[int], sizes: tuple[int, int]
+) -> Iterator[str]:
+    """One random problem after the other, each by all ways."""
+    for number in range(repeats):
+        if store.done("counts", str(number)):
+            continue
+        start = time.monotonic()
+        value = counts_problem(digits(number, *sizes), counts, number)
+        store.add("counts", str(number), {"counts": list(counts), "n_test": sizes[1], **value})
+        took = time.monotonic() - start
+        yield f"counts  {number + 1} of {repeats} problems  ({took:.0f} s)"
 
 
 def summed(
-    store: Store, part: str, repeats: int, budgets: Sequence[int], sizes: tuple[int, int]
+    store: Store, repeats: int, budgets: Sequence[int], sizes: tuple[int, int]
 ) -> Iterator[str]:
     """Solve one random problem after the other, keeping the sums of all numbers."""
-    solve = {"budget": budget_problem, "strict": strict_problem}[part]
-    known = store.content.get(part, {}).get("sums", {"done": 0})
+    known = store.content.get("budget", {}).get("sums", {"done": 0})
     for number in range(known["done"], repeats):
         start = time.monotonic()
-        value = solve(digits(number, *sizes), budgets)
+        value = budget_problem(digits(number, *sizes), budgets)
         sums = value if number == 0 else added(known["values"], value)
         known = {
             "done": number + 1, "n_test": sizes[1], "budgets": list(budgets), "values": sums,
         }  # fmt: skip
-        store.add(part, "sums", known)
+        store.add("budget", "sums", known)
         took = time.monotonic() - start
-        yield f"{part}  {number + 1} of {repeats} problems  ({took:.0f} s)"
+        yield f"budget  {number + 1} of {repeats} problems  ({took:.0f} s)"
 
 
 def added(first: Any, second: Any) -> Any:
@@ -391,7 +463,7 @@ def _experiments(store: Store, options: argparse.Namespace) -> Iterator[str]:
         yield from table2(store, names, repeats)
     if "outliers" in options.parts:
         yield from outliers(store, 5 if quick else N_DRAWS)
-    if not {"budget", "strict"} & set(options.parts):
+    if not {"budget", "counts"} & set(options.parts):
         return
     try:
         mnist()
@@ -400,10 +472,9 @@ def _experiments(store: Store, options: argparse.Namespace) -> Iterator[str]:
         return
     sizes = (100, 200) if quick else (N_TRAIN, N_TEST)
     if "budget" in options.parts:
-        yield from summed(store, "budget", repeats, QUICK_BUDGETS if quick else BUDGETS, sizes)
-    if "strict" in options.parts:
-        budgets = QUICK_BUDGETS if quick else STRICT_BUDGETS
-        yield from summed(store, "strict", repeats, budgets, sizes)
+        yield from summed(store, repeats, QUICK_BUDGETS if quick else BUDGETS, sizes)
+    if "counts" in options.parts:
+        yield from counted(store, repeats, QUICK_COUNTS if quick else COUNTS, sizes)
 
 
 if __name__ == "__main__":

@@ -178,23 +178,49 @@ def _cell(errors: np.ndarray, sizes: Sequence[int]) -> str:
     return f"{100 * errors.min():.2f} % (B = {sizes[row]}, s = {sizes[column]})"
 
 
-def strict(results: Mapping[str, Any]) -> str:
-    """Errors by budget where the model is fitted again on what was kept."""
-    sums = results["sums"]
-    cases = [(slack, f"{factor:g}") for slack in kernel.SLACKS for factor in kernel.STRICT_FACTORS]
-    head = ["budget"]
-    for slack, factor in cases:
-        price = "the paper's C" if factor == "1" else f"{factor} C"
-        head += [f"{slack}, {price}: error, %", "support vectors"]
-    lines = [head]
-    for k, size in enumerate(sums["budgets"]):
-        line = [str(size)]
-        for slack, factor in cases:
-            found = sums["values"][slack][factor]
-            line.append(f"{100 * shares(results, found['errors'])[k]:.2f}")
-            line.append(f"{found['n_support'][k] / sums['done']:.1f}")
-        lines.append(line)
-    return f"\n{markdown(lines)}\n\nMeans over {sums['done']} problems.\n\n"
+def means(results: Mapping[str, Any], name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Errors by count, how much they are above those without a budget, and support vectors.
+
+    All are means over the problems; the second has a row of standard errors below.
+    """
+    errors, plain, used = [], [], []
+    for found in results.values():
+        errors.append(np.array(found[name]["errors"]) / found["n_test"])
+        plain.append(np.array(found["no budget"]["errors"]) / found["n_test"])
+        used.append(found[name]["n_support"])
+    above = np.array(errors) - plain
+    deviation = above.std(axis=0, ddof=1) if len(above) > 1 else np.zeros(above.shape[1])
+    spread = np.vstack([above.mean(axis=0), deviation / np.sqrt(len(above))])
+    return np.mean(errors, axis=0), spread, np.mean(used, axis=0)
+
+
+def counts(results: Mapping[str, Any]) -> str:
+    """Errors by the number of support vectors, and the fewest that cost nothing."""
+    first = next(iter(results.values()))
+    sizes, names = first["counts"], [n for n in first if n not in ("counts", "n_test")]
+    head = ["", *(f"{size} allowed: error, % (used)" for size in sizes)]
+    lines = [[*head, "fewest within one standard error of no budget"]]
+    for name in names:
+        error, above, used = means(results, name)
+        cells = [f"{100 * e:.2f} ({n:.0f})" for e, n in zip(error, used, strict=True)]
+        good = np.flatnonzero(above[0] <= above[1] + 1e-12)
+        lines.append([name, *cells, f"{used[good[0]]:.0f}" if len(good) else "none"])
+    return f"\n{markdown(lines)}\n\nMeans over {len(results)} problems.\n\n"
+
+
+def draw_counts(results: Mapping[str, Any], file: pathlib.Path) -> None:
+    """Errors against the number of support vectors that are used."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    first = next(iter(results.values()))
+    for name in (n for n in first if n not in ("counts", "n_test")):
+        error, _, used = means(results, name)
+        axes.plot(used, 100 * error, "k*" if name == "no budget" else "o-", label=name)
+    axes.set(xlabel="support vectors", ylabel="test error, %", ylim=(0, 60))
+    axes.legend()
+    figure.savefig(file, dpi=100)
 
 
 def draw_budget(results: Mapping[str, Any], file: pathlib.Path) -> None:
@@ -218,11 +244,12 @@ def draw_budget(results: Mapping[str, Any], file: pathlib.Path) -> None:
 
 
 MAKERS = {
-    "choice": choice, "table2": table2, "outliers": outliers, "budget": budget, "strict": strict,
+    "choice": choice, "table2": table2, "outliers": outliers, "budget": budget, "counts": counts,
 }  # fmt: skip
 DRAWINGS: page.Drawings = {
     "kernel-outliers.png": (("outliers",), draw_outliers),
     "kernel-budget.png": (("budget",), draw_budget),
+    "kernel-counts.png": (("counts",), draw_counts),
 }
 
 

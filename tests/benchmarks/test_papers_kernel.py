@@ -126,9 +126,9 @@ def test_pruning_to_all_weights_is_the_model_itself(sets):
 
 def test_sums_over_problems_go_on_where_they_were(sets):
     stores = [Store(sets / f"{k}.json") for k in range(2)]
-    list(kernel.summed(stores[0], "budget", 2, [10, 40], (40, 50)))
+    list(kernel.summed(stores[0], 2, [10, 40], (40, 50)))
     for repeats in (1, 2):
-        list(kernel.summed(Store(sets / "1.json"), "budget", repeats, [10, 40], (40, 50)))
+        list(kernel.summed(Store(sets / "1.json"), repeats, [10, 40], (40, 50)))
     first, second = (json.loads((sets / f"{k}.json").read_text()) for k in range(2))
     assert first == second
     assert first["budget"]["sums"]["done"] == 2
@@ -147,14 +147,20 @@ def test_quick_run_is_kept_and_makes_the_tables(sets, capsys):
             errors = {row["error"] for row in value[method].values()}
             assert max(errors) - min(errors) <= 0.1
             assert value[method]["ours"]["gap"] <= 1e-4
-    strict = content["strict"]["sums"]["values"]["l1"]["1"]
-    assert all(n <= B for n, B in zip(strict["n_support"], kernel.QUICK_BUDGETS, strict=True))
-    makers = {"table2": kernel_report.table2, "strict": kernel_report.strict}
-    template = "<!-- papers: table2 -->\n<!-- end -->\n<!-- papers: strict -->\n<!-- end -->"
-    assert "ida_heart" in page.filled(template, content, makers)
+    for found in content["counts"].values():
+        for name in ("strict", "strict, the old way", "Nystroem + LinearSVC", "random subset"):
+            used = found[name]["n_support"]
+            assert all(n <= B for n, B in zip(used, kernel.QUICK_COUNTS, strict=True))
+        assert len(set(found["no budget"]["errors"])) == 1
+    makers = {"table2": kernel_report.table2, "counts": kernel_report.counts}
+    template = "<!-- papers: table2 -->\n<!-- end -->\n<!-- papers: counts -->\n<!-- end -->"
+    filled = page.filled(template, content, makers)
+    assert "ida_heart" in filled
+    assert "dictionary + 1-norm" in filled
     kernel_report.draw_outliers(content["outliers"], sets / "one.png")
     kernel_report.draw_budget(content["budget"], sets / "two.png")
-    for name in ("one", "two"):
+    kernel_report.draw_counts(content["counts"], sets / "three.png")
+    for name in ("one", "two", "three"):
         assert (sets / f"{name}.png").stat().st_size > 5000
 
 
@@ -164,3 +170,20 @@ def test_least_norm_uses_the_rows_that_the_paper_counts():
     K = Gram.rbf(X, 0.3).block(slice(None), slice(None))
     found = pairwise(K, y, 1.0, epsilon=1e-9)
     assert len(model.support_) == np.count_nonzero(np.abs(found.beta) > 1e-6)
+
+
+def test_the_fewest_are_those_within_a_standard_error_of_no_budget():
+    plain = {"errors": [10, 10], "n_support": [9, 9]}
+    results = {
+        str(k): {
+            "counts": [2, 5], "n_test": 100, "no budget": plain,
+            "strict": {"errors": [12 + k, 10 + k % 2], "n_support": [2, 5]},
+        }
+        for k in range(4)
+    }  # fmt: skip
+    error, above, used = kernel_report.means(results, "strict")
+    np.testing.assert_allclose(error, [0.135, 0.105])
+    np.testing.assert_allclose(above[0], [0.035, 0.005])
+    np.testing.assert_allclose(used, [2, 5])
+    lines = kernel_report.counts(results).splitlines()
+    assert [line.split("|")[-2].strip() for line in lines if "strict" in line] == ["none"]

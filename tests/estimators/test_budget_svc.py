@@ -1,13 +1,15 @@
-"""BudgetSVC: nu-SVMs where the budget binds, counts and shares, strict pruning."""
+"""BudgetSVC: nu-SVMs where the budget binds, counts and shares, strict limits of the count."""
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn import svm
 from sklearn.base import clone
 from sklearn.datasets import make_moons
+from sklearn.metrics.pairwise import rbf_kernel
 
 from anynorm import SVC, BudgetSVC
-from anynorm.norms import TopK, TopK2
+from anynorm.norms import Mahalanobis, TopK, TopK2
 from anynorm.problem.solution import Status
 from tests.estimators.plain import noisy_classes
 
@@ -61,66 +63,119 @@ def test_without_strict_both_numbers_are_the_same(slack):
     np.testing.assert_array_equal(model.n_support_full_, model.n_support_)
 
 
-@SLACKS
-@pytest.mark.parametrize("budget", [1, 2, 3, 8, 0.1])
-def test_strict_keeps_the_largest_and_fits_them_again(budget, slack):
-    model = BudgetSVC(budget, 2.0, slack=slack, gamma=GAMMA, tol=1e-6, strict=True).fit(X, Y)
-    full = clone(model).set_params(strict=False).fit(X, Y)
-    count = max(2, 8 if budget == 0.1 else budget)
-    assert model.certificate_full_ == full.certificate_
-    np.testing.assert_array_equal(model.n_support_full_, full.n_support_)
-    assert full.n_support_.sum() > count >= model.n_support_.sum()
-    assert (model.n_support_ >= 1).all()
-    sizes = np.zeros(80)
-    sizes[full.support_] = np.abs(full.dual_coef_[0])
-    kept = np.argsort(-sizes, kind="stable")[:count]
-    if len(np.unique(Y[kept])) == 1:
-        kept[-1] = np.argmax(np.where(Y[kept[0]] != Y, sizes, -1))
-    assert np.isin(model.support_, kept).all()
-    norm = (TopK if slack == "l1" else TopK2)(0.1 * 80 if budget == 0.1 else budget)
-    again = SVC(2.0, slack=norm, gamma=GAMMA, tol=1e-6).fit(X[kept], Y[kept])
-    assert model.certificate_.primal == pytest.approx(again.certificate_.primal, rel=1e-5)
+def strict(budget, C=2.0, **given):
+    return BudgetSVC(budget, C, strict=True, **{"gamma": GAMMA, "tol": 1e-6} | given)
+
+
+def objective_of(model, X, codes, kernel, weights=1.0):
+    """1/2 beta'K beta + C sum of weighted slacks, over the binary problems, written out."""
+    K, total = kernel(model.support_vectors_, model.support_vectors_), 0.0
+    scores = kernel(X, model.support_vectors_) @ model.dual_coef_.T + model.intercept_
+    for k, beta in enumerate(model.dual_coef_):
+        y = np.where(codes == (1 if len(model.classes_) == 2 else k), 1.0, -1.0)
+        total += 0.5 * beta @ K @ beta
+        total += model.C * np.sum(weights * np.maximum(1 - y * scores[:, k], 0))
+    return total
+
+
+def rbf(A, B):
+    return rbf_kernel(A, B, gamma=GAMMA)
+
+
+@pytest.mark.parametrize("budget", [1, 0.1])
+def test_strict_bounds_the_count_with_all_slacks_in_the_objective(budget):
+    model = strict(budget).fit(X, Y)
+    full = SVC(2.0, gamma=GAMMA, tol=1e-6).fit(X, Y)
+    assert 1 <= len(model.support_) <= (8 if budget == 0.1 else budget) < len(full.support_)
     assert model.certificate_.gap <= 1e-6
-    ours, same = model.decision_function(X), again.decision_function(X)
-    np.testing.assert_allclose(ours, same, atol=1e-2 * np.abs(same).max())
+    assert model.certificate_.primal == pytest.approx(objective_of(model, X, Y, rbf), rel=1e-8)
+    assert model.certificate_full_.primal == model.certificate_.primal
+    assert model.certificate_full_.dual == pytest.approx(full.certificate_.dual, rel=1e-5)
+    np.testing.assert_array_equal(model.n_support_full_, full.n_support_)
 
 
 def test_strict_changes_nothing_where_the_budget_is_kept_anyway():
     rows, labels = make_moons(100, noise=0.05, random_state=0)
-    model = BudgetSVC(50, 10.0, gamma=2.0, strict=True).fit(rows, labels)
-    plain = BudgetSVC(50, 10.0, gamma=2.0).fit(rows, labels)
+    plain = SVC(10.0, gamma=2.0).fit(rows, labels)
     assert plain.n_support_.sum() <= 50
+    model = BudgetSVC(50, 10.0, gamma=2.0, strict=True).fit(rows, labels)
     np.testing.assert_array_equal(model.dual_coef_, plain.dual_coef_)
-    assert model.certificate_ == model.certificate_full_
+    assert model.certificate_ == model.certificate_full_ == plain.certificate_
 
 
-def test_strict_holds_in_each_binary_problem():
-    model = BudgetSVC(6, 2.0, gamma=GAMMA, strict=True).fit(X3, Y3)
-    assert ((model.dual_coef_ != 0).sum(axis=1) <= 6).all()
-    for k, row in enumerate(model.dual_coef_):
-        used = Y3[model.support_[row != 0]] == k
-        assert used.any()
-        assert not used.all()
-    threads = BudgetSVC(6, 2.0, gamma=GAMMA, strict=True, n_jobs=2).fit(X3, Y3)
-    np.testing.assert_array_equal(threads.support_, model.support_)
+@pytest.mark.parametrize("shared", [True, False])
+def test_classes_share_support_vectors_or_have_their_own(shared):
+    model = strict(9, shared=shared).fit(X3, Y3)
+    used = (model.dual_coef_ != 0).sum(axis=1)
+    assert (used <= 9).all()
+    assert (len(model.support_) <= 9) == shared
+    assert model.certificate_.primal == pytest.approx(objective_of(model, X3, Y3, rbf), rel=1e-8)
+    assert len(model.certificate_full_.per_class) == 3
+    assert (model.n_support_ <= model.n_support_full_).all()
+    threads = clone(model).set_params(n_jobs=2).fit(X3, Y3)
+    np.testing.assert_array_equal(threads.dual_coef_, model.dual_coef_)
 
 
-def test_strict_with_a_precomputed_kernel_and_sparse_rows():
-    from scipy.sparse import csr_array
-    from sklearn.metrics.pairwise import rbf_kernel
+def test_weights_of_rows_and_classes_count_in_a_strict_budget():
+    weights = np.random.default_rng(0).integers(1, 4, size=80).astype(float)
+    model = strict(6, class_weight={1: 3.0}).fit(X, Y, sample_weight=weights)
+    both = weights * np.where(Y == 1, 3.0, 1.0)
+    expected = objective_of(model, X, Y, rbf, both)
+    assert model.certificate_.primal == pytest.approx(expected, rel=1e-8)
+    assert model.certificate_.gap <= 1e-6
 
-    plain = BudgetSVC(6, 2.0, gamma=GAMMA, strict=True, tol=1e-8).fit(X, Y)
+
+@pytest.mark.parametrize("slack", ["squared_l2", "l2", "linf", TopK(6)], ids=str)
+def test_a_strict_budget_has_any_slack_of_SVC(slack):
+    model = strict(5, slack=slack).fit(X, Y)
+    full = SVC(2.0, slack=slack, gamma=GAMMA, tol=1e-6).fit(X, Y)
+    assert len(model.support_) <= 5
+    assert model.certificate_.gap <= 1e-6
+    assert model.certificate_full_.dual == pytest.approx(full.certificate_.dual, rel=1e-4)
+    assert model.certificate_.primal >= full.certificate_.dual
+
+
+def test_a_norm_for_given_rows_cannot_have_a_strict_budget():
+    with pytest.raises(ValueError, match="strict=True chooses support vectors by parts of the"):
+        strict(5, slack=Mahalanobis(np.eye(80))).fit(X, Y)
+
+
+def test_strict_with_a_precomputed_kernel_sparse_rows_and_float32():
+    plain = strict(6).fit(X, Y)
     scores = plain.decision_function(X)
-    sparse = BudgetSVC(6, 2.0, gamma=GAMMA, strict=True, tol=1e-8).fit(csr_array(X), Y)
-    K = rbf_kernel(X, gamma=GAMMA)
-    given = BudgetSVC(6, 2.0, kernel="precomputed", strict=True, tol=1e-8).fit(K, Y)
-    np.testing.assert_allclose(sparse.decision_function(X), scores, atol=1e-5)
-    np.testing.assert_allclose(given.decision_function(K), scores, atol=1e-5)
+    sparse = strict(6).fit(csr_array(X), Y)
+    given = strict(6, kernel="precomputed").fit(rbf(X, X), Y)
+    narrow = strict(6).fit(X.astype(np.float32), Y)
+    np.testing.assert_allclose(sparse.decision_function(csr_array(X)), scores, atol=1e-4)
+    np.testing.assert_allclose(given.decision_function(rbf(X, X)), scores, atol=1e-4)
+    np.testing.assert_allclose(narrow.decision_function(X), scores, atol=1e-3)
 
 
-def test_warm_starts_come_from_the_fit_to_all_rows():
-    model = BudgetSVC(6, 2.0, gamma=GAMMA, strict=True, warm_start=True).fit(X, Y)
-    model.set_params(C=2.1).fit(X, Y)
-    cold = BudgetSVC(6, 2.1, gamma=GAMMA, strict=True).fit(X, Y)
-    assert model.certificate_full_.primal == pytest.approx(cold.certificate_full_.primal, rel=1e-3)
-    assert model.certificate_full_.gap <= 1e-4
+def test_a_linear_kernel_far_from_the_origin_is_in_the_span_of_the_rows_as_they_are():
+    far = X + 1e4
+    model = strict(2, kernel="linear", C=0.1, tol=1e-4).fit(far, Y)
+    assert len(model.support_) <= 2
+    scores = far @ (far[model.support_].T @ model.dual_coef_[0]) + model.intercept_
+    np.testing.assert_allclose(model.decision_function(far), scores, atol=1e-4)
+    assert model.score(far, Y) > 0.6
+
+
+def test_the_choice_is_that_of_the_random_state():
+    first, again = strict(6, random_state=3).fit(X, Y), strict(6, random_state=3).fit(X, Y)
+    np.testing.assert_array_equal(first.dual_coef_, again.dual_coef_)
+    other = strict(6, random_state=4).fit(X, Y)
+    assert first.support_.tolist() != other.support_.tolist()
+
+
+def test_a_warm_start_compares_the_support_vectors_of_before():
+    model = strict(6, warm_start=True).fit(X, Y)
+    assert len(model._duals[0]) == 80
+    again = model.set_params(C=2.1).fit(X, Y)
+    assert again.certificate_full_.gap < 1
+    assert again.certificate_.gap <= 1e-6
+    assert len(again.support_) <= 6
+
+
+def test_predictions_cost_what_the_budget_says():
+    model = strict(7).fit(X, Y)
+    assert model._sums.width == len(model.support_vectors_) == model.dual_coef_.shape[1] <= 7

@@ -35,7 +35,7 @@ MODELS = {
     "ReweightedSVCCV": ReweightedSVCCV(5, max_rounds=3),
     "SVCCV": SVCCV(2, gammas=2, cv=3),
     "LeastNormSVC": LeastNormSVC(kernel="linear"),
-    "BudgetSVC": BudgetSVC(100, strict=True),
+    "BudgetSVC": BudgetSVC(100),
     "SVC": SVC(slack=Lp(3.0)),
 }
 
@@ -79,6 +79,22 @@ def test_little_is_done_after_the_limit(data, name):
     certificate = model.certificate_
     assert certificate.status is Status.TIME_LIMIT
     assert certificate.dual <= certificate.primal < np.inf
+
+
+def test_a_strict_budget_is_in_time_and_says_that_its_choice_was_not():
+    X = np.random.default_rng(0).normal(size=(4000, 500))
+    y = np.abs(X[:, 0]) + 0.3 * X[:, 1] > 0.7
+    model = BudgetSVC(100, strict=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.set_params(time_limit=5.0).fit(X[:200, :50], y[:200])  # compiled now
+    model.set_params(time_limit=LIMIT)
+    late = Lateness(LIMIT)
+    with pytest.warns(ConvergenceWarning, match="time_limit ended the choice"):
+        model.fit(X, y)
+    assert late.seconds < 0.5
+    assert len(model.support_) <= 100
+    assert model.certificate_full_.dual <= model.certificate_full_.primal < np.inf
 
 
 def test_points_of_a_kernel_are_not_arranged_after_the_limit(monkeypatch):

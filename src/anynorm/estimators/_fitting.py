@@ -177,10 +177,10 @@ def run_all(
     ``report(index, progress)`` is called with every progress report.
     """
     if count == 1 or allowed() == 1:
-        return [solve(k, _bound(report, k)) for k in range(count)]
+        return [solve(k, bound_to(report, k)) for k in range(count)]
 
     def task(index: int) -> Found:
-        inner = _bound(report, index)
+        inner = bound_to(report, index)
 
         def progress(state: Progress) -> None:
             look()  # whether another task has failed
@@ -199,7 +199,8 @@ def of_any(report: Report | None) -> Callable[[int, Progress], None] | None:
     return lambda _, state: report(state)
 
 
-def _bound(report: Callable[[int, Progress], None] | None, index: int) -> Report | None:
+def bound_to(report: Callable[[int, Progress], None] | None, index: int) -> Report | None:
+    """A report for one of the problems, None where there is none."""
     if report is None:
         return None
     return lambda state: report(index, state)

@@ -51,6 +51,9 @@ class KernelClassifier(FittedClassifier):
     kernel: Any
     C: float
     n_jobs: int | None
+    _duals_sum_to_zero = True
+    """Whether the weights of the support vectors do, so that a linear kernel may be centred."""
+
     support_vectors_: Matrix
     dual_coef_: np.ndarray
     _sums: KernelSums
@@ -144,7 +147,8 @@ def validate_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple
         degree=estimator.degree,
         coef0=float(estimator.coef0),
     )
-    return data, kernel_gram(data.X, kernel.resolved(data.X, weights))
+    resolved = kernel.resolved(data.X, weights)
+    return data, kernel_gram(data.X, resolved, may_shift=estimator._duals_sum_to_zero)
 
 
 def check_given_matrix(kernel: Any, X: Any) -> None:
@@ -156,13 +160,13 @@ def check_given_matrix(kernel: Any, X: Any) -> None:
         )
 
 
-def kernel_gram(X: Matrix, kernel: Kernel) -> Gram:
+def kernel_gram(X: Matrix, kernel: Kernel, *, may_shift: bool = True) -> Gram:
     """The kernel of rows; inner products of rows far from the origin are those around their mean.
 
-    Duals that sum to zero do not see the shift.
+    Duals that sum to zero do not see the shift: others must not have it.
     """
     rows = X.tocsr() if sp.issparse(X) else X
-    means = far_means(design_of(rows)) if kernel.is_inner_product else None
+    means = far_means(design_of(rows)) if may_shift and kernel.is_inner_product else None
     return make_gram(rows if means is None else np.asarray(rows, np.float64) - means, kernel)
 
 
@@ -234,9 +238,10 @@ def store_kernel(
 
     `more` has attributes beyond those that follow from the solutions, or instead of them.
     """
-    support, counts = support_of(data, solutions)
-    weights = np.array([data.signs(k)[support] * s.dual[support] for k, s in enumerate(solutions)])
-    if gram.kernel.is_inner_product and gram.X is not None:
+    coefs = [_coef(solution) for solution in solutions]
+    support, counts = support_of(data, coefs)
+    weights = np.array([data.signs(k)[support] * coef[support] for k, coef in enumerate(coefs)])
+    if gram.kernel.is_inner_product and gram.X is not None and estimator._duals_sum_to_zero:
         gram, solutions = _as_given(gram, data.X, support, weights, solutions)
     sums = _sums_for(gram, data.X, support, weights.T)
     fitted = {
@@ -270,9 +275,15 @@ def _as_given(
     ]
 
 
-def support_of(data: Labelled, solutions: Sequence[Solution]) -> tuple[np.ndarray, np.ndarray]:
-    """The rows with a dual variable that is not zero, ordered by class; how many of each class."""
-    used = np.flatnonzero(np.any([solution.dual != 0 for solution in solutions], axis=0))
+def _coef(solution: Solution) -> np.ndarray:
+    """What the rows' kernel functions have as weights, but for the labels."""
+    assert solution.coef is not None
+    return solution.coef
+
+
+def support_of(data: Labelled, coefs: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The rows with a coefficient that is not zero, ordered by class; how many of each class."""
+    used = np.flatnonzero(np.any([coef != 0 for coef in coefs], axis=0))
     codes = data.codes[used]
     counts = np.bincount(codes, minlength=len(data.classes)).astype(np.int32)
     return used[np.argsort(codes, kind="stable")], counts

@@ -162,3 +162,12 @@ def warn_if_not_converged(
         f"(tol={worst.tol:.0e}){where}. The {found} is usable and its certificate says how far it "
         f"is from optimal; {remedy}."
     )
+
+
+def warn_of_a_hasty_choice() -> None:
+    """Warn that support vectors were chosen in less time than it takes."""
+    warn(
+        "time_limit ended the choice of the support vectors. The certificate holds for those that "
+        "were found by then, perhaps fewer than the budget allows; raise time_limit for better "
+        "ones."
+    )

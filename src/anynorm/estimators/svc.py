@@ -98,7 +98,7 @@ class SVC(KernelClassifier):
 
     See Also
     --------
-    BudgetSVC : Norms of the largest slacks, for few support vectors.
+    BudgetSVC : Norms of the largest slacks, or a limit on the number of support vectors.
     LeastNormSVC : Equality constraints with the 1-norm.
     LeastSquaresSVC : Equality constraints with squared slacks.
     LinearSVC : The linear kernel on many rows, by its coefficients.

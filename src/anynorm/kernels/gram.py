@@ -145,6 +145,10 @@ class Gram:
         """Return K[rows, cols] in float64; rows and cols are indices or slices."""
         return self._evaluated(_take(self.X, rows), _take(self.X, cols))
 
+    def points(self) -> Any:
+        """Return what `sums` take for all rows of X: X, or a matrix that was given."""
+        return self._rows
+
     def part(self, rows: NDArray[np.intp]) -> Gram:
         """Return the kernel matrix of these rows alone."""
         return Gram(self.kernel, _take(self.X, rows), self.origin)

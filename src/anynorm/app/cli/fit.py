@@ -46,8 +46,9 @@ def fit(
         arguments.choice_option(
             metavar="sparse|reweighted|budget|least-norm|least-squares|linear|kernel",
             help="sparse: the 1-norm SVM, chosen along its exact path. reweighted: the walk "
-            "to it. budget: a kernel SVM of few support vectors. least-norm, least-squares: "
-            "kernel SVMs with equality constraints. linear, kernel: the 2-norm SVM.",
+            "to it. budget: a kernel SVM with a limit on the number of support vectors. "
+            "least-norm, least-squares: kernel SVMs with equality constraints. linear, kernel: "
+            "the 2-norm SVM.",
         ),
     ] = "sparse",
     scale: arguments.Scale = "standard",

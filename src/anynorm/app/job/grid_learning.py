@@ -29,7 +29,8 @@ Candidate = dict[str, float]
 _LINEAR_CS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)  # each ten times the last, around the default 1
 _KERNEL_CS = (0.1, 1.0, 10.0, 100.0)  # fewer, as they are tried with every width or budget
 _WIDTHS = (0.25, 1.0, 4.0)  # gamma, in units of scikit-learn's "scale"
-_BUDGETS = (5, 10, 20, 50, 100, 200)  # of support vectors
+_BUDGETS = (10, 30, 100)  # of support vectors
+_BUDGET_CS = (1.0, 10.0)  # fewer still: each fit chooses support vectors
 _TOLERANCE = 0.01  # of the score: what fewer support vectors may cost, a percent
 
 
@@ -89,7 +90,7 @@ def candidates_of(task: Task) -> list[Candidate]:
         return [{"C": C} for C in _LINEAR_CS]
     if model == "budget" and budget is None:
         budgets = [each for each in _BUDGETS if each < len(task.y)] or [2]
-        tried = product(budgets, _KERNEL_CS[1:])
+        tried = product(budgets, _BUDGET_CS)
         return [{"budget": each, "C": C, "width": 1.0} for each, C in tried]
     more = {} if budget is None else {"budget": budget}
     return [{**more, "C": C, "width": width} for C, width in product(_KERNEL_CS, _WIDTHS)]
@@ -104,7 +105,7 @@ def fitted(
         given["gamma"] = candidate["width"] * resolve_gamma("scale", X)
     if task.options.model == "budget":
         given["strict"] = True
-    if task.options.model == "linear":
+    if task.options.model in ("linear", "budget"):
         given["random_state"] = task.options.seed
     return _MODELS[task.options.model](**given, time_limit=time_limit).fit(X, y)
 

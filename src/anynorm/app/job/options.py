@@ -33,7 +33,7 @@ class FitOptions:
     ----------
     model : str
         One of `RULES`: "sparse" (the 1-norm SVM along its exact path), "reweighted" (the walk to
-        the 1-norm), "budget" (a kernel SVM of few support vectors), "least-norm" and
+        the 1-norm), "budget" (a kernel SVM with at most `budget` support vectors), "least-norm" and
         "least-squares" (equality constraints), "linear", "kernel".
     scale : {"standard", "none"}
         Whether features are brought to mean 0 and standard deviation 1, inside every fold.
@@ -46,8 +46,7 @@ class FitOptions:
     rule : str
         How to choose from the scores, see `RULES`.
     budget : int, float or None
-        The most support vectors of each binary problem, or a share of the rows; for the budget
-        model.
+        The most support vectors, or a share of the rows; for the budget model.
     seed : int
         Seeds the folds.
     jobs : int

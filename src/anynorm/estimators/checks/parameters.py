@@ -137,7 +137,15 @@ _RULES: dict[str, Rule] = {
         "at least 1 (an integer, a count) or in (0, 1] (a float, a share of the weight)",
     ),
     **dict.fromkeys(
-        ("strict", "leave_one_out", "prune", "fit_intercept", "warm_start", "early_stopping"),
+        (
+            "strict",
+            "shared",
+            "leave_one_out",
+            "prune",
+            "fit_intercept",
+            "warm_start",
+            "early_stopping",
+        ),
         (_is_bool, "True or False"),
     ),
     "cache_size": (is_positive, "a positive, finite number of megabytes"),

@@ -54,6 +54,15 @@ class Budget:
         """Whether the deadline has not passed."""
         return time.monotonic() < self.deadline
 
+    def before(self, moment: float) -> bool:
+        """Whether a moment of `later` has not come."""
+        return time.monotonic() < moment
+
+    def later(self, share: float) -> float:
+        """The moment at which this share of the time up to the deadline is over."""
+        now = time.monotonic()
+        return now + share * max(0.0, self.deadline - now)
+
     def affords(self, products: float) -> bool:
         """Whether so many multiplications inside BLAS are done before the deadline."""
         return time.monotonic() + products / _PRODUCTS_PER_SECOND < self.deadline

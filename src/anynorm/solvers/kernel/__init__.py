@@ -3,6 +3,7 @@
 from anynorm.kernels.rows import KernelRows
 from anynorm.solvers.kernel.family import Chain, Limits, Member, before_scores, solve_family
 from anynorm.solvers.kernel.solve import METHODS, solve_kernel
+from anynorm.solvers.kernel.strict_budget import solve_strict
 
 __all__ = [
     "METHODS",
@@ -13,4 +14,5 @@ __all__ = [
     "before_scores",
     "solve_family",
     "solve_kernel",
+    "solve_strict",
 ]

@@ -6,8 +6,8 @@ for losses whose duals are bounded one by one, by a budget or by a ball, with a 
 or no bias.  The order in which methods are tried stands in `METHODS`, and for one set of features
 in `NEWTON_METHODS`.
 Whatever was done, the result is certified from (w, b) and the dual variables alone, and a
-method that misses the gap hands over to the next one.  Small problems are always solved to the
-last digit.
+method that misses the gap hands over to the next one.  Small problems are solved to the last digit
+unless that is not asked for.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ def solve_linear(
     seed: int = 0,
     start: np.ndarray | None = None,
     progress: Callable[[Progress], None] | None = None,
+    exact: bool = True,
 ) -> Solution:
     """Solve one binary problem to a relative duality gap of at most `tol`.
 
@@ -81,6 +82,8 @@ def solve_linear(
         Dual variables to start from, e.g. those of a nearby problem.
     progress : callable, optional
         Called with a `Progress` at every certificate that is computed.
+    exact : bool
+        Whether a small problem is solved to the last digit, and not only to `tol`.
 
     Returns
     -------
@@ -102,7 +105,7 @@ def solve_linear(
     budget = Budget(max_iter, deadline)
 
     def solve(part: Problem, start: np.ndarray | None = None) -> Solution:
-        search = Search(part, tol, budget, progress)
+        search = Search(part, tol, budget, progress, exact=exact)
         search.run(METHODS, seed, start)
         return search.solution()
 

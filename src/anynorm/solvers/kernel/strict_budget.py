@@ -1,0 +1,488 @@
+"""Kernel problems over the span of at most B rows, with the slacks of all rows in the objective.
+
+    minimise over J (|J| <= B), beta, b    1/2 beta'K_JJ beta + C N(slacks of all n rows)
+
+For a given J this is a linear problem, solved to its gap (`kernels/landmarks.py`).  J is chosen
+on a sample of the rows, in which each stands for others:
+
+1. the support vectors of the problem without a budget are where to look first;
+2. forward selection and exchanges (`span_search.py`), k-means and the 1-norm path on a dictionary
+   (`landmark_sets.py`) each give a set for three quarters of the sample;
+3. the set of the fewest errors on the last quarter is kept, that of the search unless another is
+   better by a standard error; with it, or with the heaviest of the support vectors where these
+   are few, exchanges go on in the whole sample.
+
+Where the problem without a budget has no more than B support vectors, it is the answer.
+
+Duals of the problem over a span are feasible for the problem without a budget, whose dual value at
+them, or at its own solution where that is at hand, bounds what the budget costs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anynorm.design import Design, design_of
+from anynorm.design.limits import MEGABYTE
+from anynorm.kernels.gram import Gram
+from anynorm.kernels.landmarks import LandmarkDesign, Landmarks
+from anynorm.kernels.rows import KernelRows
+from anynorm.norms.dual_sets import Box, CurvedBox
+from anynorm.problem import Problem
+from anynorm.problem.certificate import Certificate, Values, certificate_of, certify
+from anynorm.problem.repair import repaired
+from anynorm.problem.solution import Progress, Solution, Status
+from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.kernel.landmark_sets import FollowPath, kmeans_rows, path_rows
+from anynorm.solvers.kernel.search import SolveFeatures
+from anynorm.solvers.kernel.solve import solve_kernel
+from anynorm.solvers.kernel.span_search import SpanSearch
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+_SAMPLE = 4000  # rows that J is chosen on, or
+_PER_PLACE = 50  # so many for each row of the budget: with fewer, what is chosen is their noise
+_HELD_OUT = 4  # one of so many rows of the sample compares the sets
+_WORTH_COMPARING = 80  # rows of a sample from which a part of them can tell
+_NEARLY_ALL = 2  # times the budget: the heaviest of so few support vectors are a set as well
+_CHOICE_TOL = 1e-2  # the gap of problems that J is chosen by
+_EXACT = 4000  # rows up to which the problem without a budget is solved to the gap asked for, and
+_WHOLE = 30_000  # up to which it is solved
+_SUPPORT_TOL = 1e-2  # the gap of it, and of a sample's, whose support vectors are looked at first
+_CHOICE_TIME = 0.5  # of the time that is left, for the choice of J
+_FEATURE_ITERATIONS = 10_000  # of solvers over features, which take few
+_RARE = 4  # one of so many rows of a sample, divided by the classes, is a class's at least
+_BOUND_ROWS = 60_000  # whose kernel values with each other, 4e9, are worth a bound
+
+
+@dataclass(frozen=True)
+class Strict:
+    """A solution over a span, and what is known of the problem without a budget.
+
+    Attributes
+    ----------
+    solution : Solution
+        Its `coef` are y times the weights of the rows' kernel functions, zero but for at most B.
+        Its `dual` and certificate are those of the problem over the span.
+    full : Certificate
+        Its primal value and a dual value of the problem without a budget.
+    full_dual : ndarray of shape (n,)
+        The dual variables behind that value.
+    cut_short : bool
+        Whether time ended the choice of the rows.
+    """
+
+    solution: Solution
+    full: Certificate
+    full_dual: Array
+    cut_short: bool = False
+
+
+def solve_strict(
+    problems: Sequence[Problem],
+    count: int,
+    *,
+    tol: float = 1e-4,
+    max_iter: int = 100_000_000,
+    deadline: float | None = None,
+    cache_size: float = 500.0,
+    seed: int = 0,
+    starts: Sequence[Array | None] | None = None,
+    known: Index | None = None,
+    progress: Sequence[Callable[[Progress], None] | None] | None = None,
+    solve_features: SolveFeatures,
+    follow_path: FollowPath,
+) -> list[Strict]:
+    """Solve binary problems that share a kernel over the span of the same `count` rows at most.
+
+    Parameters
+    ----------
+    problems : sequence of Problem
+        With one gram and free biases.
+    count : int
+        The budget B.
+    tol : float
+        The relative duality gap to reach, for the rows chosen.
+    max_iter : int
+        Most iterations of a method.
+    deadline : float, optional
+        `time.monotonic()` value at which to stop.
+    cache_size : float
+        The megabytes for kernel rows and for features; features beyond are computed again whenever
+        they are asked for.
+    seed : int
+        Seeds the choice of the rows.
+    starts : sequence of ndarray of shape (n,), optional
+        Dual variables of nearby problems without a budget.
+    known : ndarray of int, optional
+        Rows that were chosen for a nearby problem.
+    progress : sequence of callables, optional
+        Called with a `Progress` at every gap of a problem over the chosen rows.
+    solve_features : callable
+        A solver of problems over features, `solve_linear`.
+    follow_path : callable
+        What follows the path of a 1-norm problem, `anynorm.solvers.one_norm.follow_path`.
+
+    Returns
+    -------
+    list of Strict
+        In the order of the problems.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.kernels.gram import Gram
+    >>> from anynorm.losses import get_loss
+    >>> from anynorm.problem import Problem
+    >>> from anynorm.solvers.kernel import solve_strict
+    >>> from anynorm.solvers.linear import solve_linear
+    >>> from anynorm.solvers.one_norm import follow_path
+    >>> X = np.linspace(-1, 1, 30)[:, None]
+    >>> y = np.where(np.abs(X[:, 0]) < 0.5, 1.0, -1.0)
+    >>> problem = Problem(y=y, C=10.0, loss=get_loss("hinge"), gram=Gram.rbf(X, 2.0))
+    >>> [found] = solve_strict(
+    ...     [problem], 3, solve_features=solve_linear, follow_path=follow_path
+    ... )
+    >>> int(np.count_nonzero(found.solution.coef)), found.solution.status.value
+    (3, 'optimal')
+    >>> found.full.dual <= found.solution.certificate.dual
+    True
+    """
+    budget = Budget(max_iter, deadline)
+    search = _StrictSearch(
+        problems, count, tol, budget, cache_size, seed, solve_features, follow_path
+    )
+    full = search.without_budget(starts or [None] * len(problems))
+    if full is not None and search.keeps_budget(full):
+        return [Strict(s, s.certificate, s.dual) for s in full]
+    rows = search.chosen(full, known)
+    return search.solved(rows, full, progress or [None] * len(problems))
+
+
+class _StrictSearch:
+    """What the steps of one solve share."""
+
+    def __init__(
+        self,
+        problems: Sequence[Problem],
+        count: int,
+        tol: float,
+        budget: Budget,
+        cache_size: float,
+        seed: int,
+        solve_features: SolveFeatures,
+        follow_path: FollowPath,
+    ) -> None:
+        gram = problems[0].gram
+        assert gram is not None
+        self.gram: Gram = gram
+        self.problems, self.count, self.tol, self.budget = problems, count, tol, budget
+        self.cache_size, self.random = cache_size, np.random.default_rng(seed)
+        self.solve_features, self.follow_path = solve_features, follow_path
+        self.alive = np.flatnonzero(problems[0].row_weights() > 0)
+        self.sample_size = max(_SAMPLE, _PER_PLACE * count)
+        self.cut_short = False
+
+    # ------------------------------------------------------------ without a budget
+
+    def without_budget(self, starts: Sequence[Array | None]) -> list[Solution] | None:
+        """The solutions without a budget; None where rows are so many that a sample must do."""
+        n = len(self.alive)
+        if self.count >= n:
+            return self._kernel_solutions(self.problems, starts, self.tol, 1.0)
+        if n > _WHOLE:
+            return None
+        tol = self.tol if n <= _EXACT else max(self.tol, _SUPPORT_TOL)
+        found = self._kernel_solutions(self.problems, starts, tol, _CHOICE_TIME / 2)
+        if self._n_used(found) > self.count or tol == self.tol:
+            return found
+        starts = [solution.dual for solution in found]
+        return self._kernel_solutions(self.problems, starts, self.tol, _CHOICE_TIME / 2)
+
+    def keeps_budget(self, full: Sequence[Solution]) -> bool:
+        """Whether solutions without a budget are solved, and in the span of few enough rows."""
+        solved = all(s.status in (Status.OPTIMAL, Status.UNCERTIFIED) for s in full)
+        return self._n_used(full) <= self.count and (solved or self.count >= len(self.alive))
+
+    @staticmethod
+    def _n_used(solutions: Sequence[Solution]) -> int:
+        return int(np.count_nonzero(np.any([s.dual != 0 for s in solutions], axis=0)))
+
+    def _kernel_solutions(
+        self,
+        problems: Sequence[Problem],
+        starts: Sequence[Array | None],
+        tol: float,
+        time_share: float,
+    ) -> list[Solution]:
+        gram = problems[0].gram
+        assert gram is not None
+        rows = KernelRows(gram, int(self.cache_size * MEGABYTE), sharers=len(problems))
+        end = self.budget.later(time_share)
+        return [
+            solve_kernel(
+                problem,
+                tol=tol,
+                max_iter=self.budget.max_iter,
+                deadline=end,
+                rows=rows,
+                start=start,
+                solve_features=self.solve_features,
+            )
+            for problem, start in zip(problems, starts, strict=True)
+        ]
+
+    # ------------------------------------------------------------ the rows
+
+    def chosen(self, full: Sequence[Solution] | None, known: Index | None) -> Index:
+        """The rows J."""
+        rows, weights = self._sample()
+        parts = [_part(problem, rows, weights) for problem in self.problems]
+        at = full
+        if at is None:
+            nothing = [None] * len(parts)
+            at = self._kernel_solutions(parts, nothing, _SUPPORT_TOL, _CHOICE_TIME / 2)
+            weight = np.sum([np.abs(s.dual) for s in at], axis=0)
+        else:
+            weight = np.sum([np.abs(s.dual[rows]) for s in at], axis=0)
+        pool = np.argsort(-weight, kind="stable")[: np.count_nonzero(weight)]
+        places = np.empty(0, np.intp) if known is None else np.flatnonzero(np.isin(rows, known))
+        return rows[_Choice(self, parts, pool).best(places)]
+
+    def _sample(self) -> tuple[Index, Array | None]:
+        """Some rows that count, and how many of their class each stands for (None is 1)."""
+        alive = self.alive
+        if len(alive) <= self.sample_size:
+            return alive, None
+        groups = _groups(self.problems, alive)
+        least = self.sample_size // (_RARE * len(groups))
+        kept, stands_for = [], []
+        for group in groups:
+            size = max(self.sample_size * len(group) // len(alive), min(least, len(group)))
+            kept.append(self.random.permutation(group)[:size])
+            stands_for.append(np.full(size, len(group) / size))
+        rows, weights = np.concatenate(kept), np.concatenate(stands_for)
+        order = np.argsort(rows)
+        return rows[order], weights[order]
+
+    def solve_span(self, problem: Problem, Z: Array, start: Array | None) -> Solution:
+        """Solve a problem of the choice over features."""
+        return self._over_features(problem, design_of(Z), _CHOICE_TOL, start=start, exact=False)
+
+    def _over_features(
+        self,
+        problem: Problem,
+        features: Design,
+        tol: float,
+        *,
+        start: Array | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        exact: bool = True,
+    ) -> Solution:
+        """Solve a problem with the kernel of features over these."""
+        limits: dict[str, Any] = {
+            "tol": tol,
+            "deadline": self.budget.deadline,
+            "progress": progress,
+        }
+        if isinstance(problem.dual_set, Box | CurvedBox):
+            over = replace(problem, gram=None, X=features)
+            iterations = min(self.budget.max_iter, _FEATURE_ITERATIONS)
+            return self.solve_features(over, max_iter=iterations, exact=exact, **limits)
+        Z = features.dense()
+        found = solve_kernel(
+            replace(problem, gram=Gram.linear(Z)),
+            max_iter=self.budget.max_iter,
+            cache_size=self.cache_size,
+            start=start,
+            solve_features=self.solve_features,
+            **limits,
+        )
+        return replace(found, coef=Z.T @ (problem.y * found.dual))
+
+    # ------------------------------------------------------------ the solutions
+
+    def solved(
+        self,
+        rows: Index,
+        full: Sequence[Solution] | None,
+        progress: Sequence[Callable[[Progress], None] | None],
+    ) -> list[Strict]:
+        """The solutions over the span of the rows, with their certificates."""
+        landmarks = Landmarks.of(self.gram, rows)
+        features = landmarks.design(self.cache_size * MEGABYTE)
+        found = []
+        for k, problem in enumerate(self.problems):
+            solution = self._over_features(problem, features, self.tol, progress=progress[k])
+            solution = self._as_kernel(problem, landmarks, solution)
+            found.append(self._bounded(problem, solution, None if full is None else full[k]))
+        return found
+
+    def _as_kernel(self, problem: Problem, landmarks: Landmarks, solution: Solution) -> Solution:
+        """The solution in terms of kernel functions, certified as such."""
+        over = replace(problem, gram=None, X=LandmarkDesign(landmarks))
+        assert solution.coef is not None
+        scores = over.scores(solution.coef)
+        bias = over.best_bias(scores)
+        reached = solution.status in (Status.OPTIMAL, Status.NEGLIGIBLE)
+        certificate = certify(
+            over,
+            solution.coef,
+            bias,
+            solution.dual,
+            tol=self.tol,
+            stopped=Status.MAX_ITER if reached else solution.status,
+            scores=scores,
+        )
+        coef = np.zeros(problem.n_rows)
+        coef[landmarks.rows] = problem.y[landmarks.rows] * landmarks.weights(solution.coef)
+        return replace(solution, coef=coef, intercept=bias, certificate=certificate)
+
+    def _bounded(self, problem: Problem, solution: Solution, full: Solution | None) -> Strict:
+        """A solution with the best dual value of the problem without a budget."""
+        if full is None:
+            used = np.flatnonzero(solution.dual)
+            if len(used) > _BOUND_ROWS:
+                used = used[np.linspace(0, len(used) - 1, _BOUND_ROWS).astype(np.intp)]
+            part = repaired(problem.part(used), solution.dual[used])
+            dual, value = np.zeros(problem.n_rows), part.value
+            dual[used] = part.a
+        else:
+            dual, value = full.dual, full.certificate.dual
+        certain = full is None or full.status is not Status.UNCERTIFIED
+        values = Values(
+            solution.certificate.primal,
+            value,
+            problem.zero_primal(),
+            certain and self.gram.semidefinite,
+        )
+        certificate = certificate_of(values, self.tol, self.budget.stopped)
+        return Strict(solution, certificate, dual, self.cut_short)
+
+
+class _Choice:
+    """The choice of J on a sample of the rows; the pool has support vectors, heaviest first."""
+
+    def __init__(self, search: _StrictSearch, problems: list[Problem], pool: Index) -> None:
+        self.search, self.problems, self.pool = search, problems, pool
+        self.random, self.count = search.random, search.count
+        self.end = search.budget.later(_CHOICE_TIME)
+
+    def best(self, known: Index) -> Index:
+        """The best set of rows of the sample; `known` is one that was good before."""
+        n = self.problems[0].n_rows
+        train, held = self._split(n)
+        greedy, *others = self._sets(train, known)
+        better = self._clearly_better(greedy, others, train, held)
+        if better is not None:
+            return better
+        search = self._search(self.problems)
+        search.begin(greedy)
+        search.grow(self.count, self.pool)
+        if len(self.pool) <= _NEARLY_ALL * self.count and self._goes_on():
+            heaviest = self._search(self.problems)
+            heaviest.begin(self.pool[: self.count])
+            search = min(search, heaviest, key=lambda each: each.objective)
+        search.exchange(self.pool)
+        return np.array(search.rows, dtype=np.intp)
+
+    def _goes_on(self) -> bool:
+        in_time = self.search.budget.before(self.end)
+        self.search.cut_short = self.search.cut_short or not in_time
+        return in_time
+
+    def _search(self, problems: Sequence[Problem]) -> SpanSearch:
+        return SpanSearch(problems, self.search.solve_span, self.random, self._goes_on)
+
+    def _split(self, n: int) -> tuple[Index, Index]:
+        """Rows to choose by and rows to compare by, of every class; none where they are few."""
+        if n < _WORTH_COMPARING:
+            return np.arange(n), np.empty(0, np.intp)
+        held = []
+        for group in _groups(self.problems, np.arange(n)):
+            held.append(self.random.permutation(group)[: len(group) // _HELD_OUT])
+        out = np.sort(np.concatenate(held))
+        return np.setdiff1d(np.arange(n), out), out
+
+    def _sets(self, train: Index, known: Index) -> list[Index]:
+        """Sets of rows, of the training part but for `known`, that of the search first."""
+        parts = [_part(problem, train, None) for problem in self.problems]
+        gram = parts[0].gram
+        assert gram is not None
+        pool = np.flatnonzero(np.isin(train, self.pool))
+        search = self._search(parts)
+        search.begin([])
+        search.grow(self.count, pool)
+        search.exchange(pool)
+        sets = [train[np.array(search.rows, dtype=np.intp)]]
+        if self._goes_on():
+            sets.append(train[kmeans_rows(gram, self.count, self.random)])
+        if self._goes_on():
+            search.begin(path_rows(parts, self.count, self.random, self.search.follow_path))
+            search.grow(self.count, pool)
+            sets.append(train[np.array(search.rows, dtype=np.intp)])
+        return [*sets, known[: self.count]] if len(known) else sets
+
+    def _clearly_better(
+        self, greedy: Index, others: list[Index], train: Index, held: Index
+    ) -> Index | None:
+        """The best of the other sets, where chance does not explain that it is better."""
+        if not len(held):
+            values = [self._objective(rows) for rows in (greedy, *others)]
+            best = int(np.argmin(values))
+            return others[best - 1] if best else None
+        ours = self._errors(greedy, train, held)
+        gains = [ours - self._errors(rows, train, held) for rows in others]
+        if not gains:
+            return None
+        best = int(np.argmax([gain.mean() for gain in gains]))
+        error = float(gains[best].std()) / math.sqrt(len(held))
+        return others[best] if gains[best].mean() > error else None
+
+    def _errors(self, rows: Index, train: Index, held: Index) -> Array:
+        """The weights of held-out rows that what was learnt from the others puts on a wrong side.
+
+        Errors and not slacks, which a C that is best for the errors does not make least.
+        """
+        landmarks = Landmarks.of(self._gram, rows)
+        Z, Z_held = landmarks.features(train), landmarks.features(held)
+        total = np.zeros(len(held))
+        for problem in self.problems:
+            found = self.search.solve_span(_part(problem, train, None), Z, None)
+            scores = Z_held @ found.coef + found.intercept
+            total += problem.y[held] * scores <= 0
+        return total * self.problems[0].row_weights()[held]
+
+    def _objective(self, rows: Index) -> float:
+        """The objective over the span of some rows."""
+        Z = Landmarks.of(self._gram, rows).design().dense()
+        found = (self.search.solve_span(problem, Z, None) for problem in self.problems)
+        return float(sum(solution.certificate.primal for solution in found))
+
+    @property
+    def _gram(self) -> Gram:
+        gram = self.problems[0].gram
+        assert gram is not None
+        return gram
+
+
+def _groups(problems: Sequence[Problem], rows: Index) -> list[Index]:
+    """The rows of each class."""
+    labels = np.column_stack([problem.y[rows] for problem in problems])
+    codes = np.unique(labels, axis=0, return_inverse=True)[1].ravel()
+    return [rows[codes == code] for code in range(codes.max() + 1)]
+
+
+def _part(problem: Problem, rows: Index, weights: Array | None) -> Problem:
+    """The problem of some rows, each counted as often as it stands for others."""
+    part = problem.part(rows)
+    if weights is None:
+        return part
+    return replace(part, sample_weight=weights * part.row_weights())
