@@ -21,6 +21,7 @@ from anynorm.estimators.checks.parameters import check_parameters, one_of
 Split = tuple[np.ndarray, np.ndarray]
 
 FOLDS = 5  # where cv is None, as in scikit-learn
+BALANCED = "balanced_accuracy"  # the scorer that is an accuracy with other weights
 _SEED = 0  # of the shuffled folds that a number means: a search gives the same result every time
 
 
@@ -154,6 +155,14 @@ def row_weights(sample_weight: Any, n: int) -> np.ndarray | None:
 def scorer_of(scoring: Any) -> Any:
     """The scorer of that name; a callable, or None, is taken as it is."""
     return get_scorer(scoring) if isinstance(scoring, str) else scoring
+
+
+def balanced_weights(y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weights by which every class that has any counts the same: an accuracy is then balanced."""
+    _, codes = np.unique(y, return_inverse=True)
+    total = np.bincount(codes, weights)
+    present = total > 0
+    return weights / np.where(present, total, 1.0)[codes] / np.count_nonzero(present)
 
 
 def standard_error(scores: np.ndarray) -> float:

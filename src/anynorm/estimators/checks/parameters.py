@@ -126,7 +126,7 @@ _RULES: dict[str, Rule] = {
         "at least 1 (an integer, a count) or in (0, 1] (a float, a share of the weight)",
     ),
     **dict.fromkeys(
-        ("strict", "leave_one_out", "prune", "fit_intercept", "warm_start"),
+        ("strict", "leave_one_out", "prune", "fit_intercept", "warm_start", "stop_early"),
         (_is_bool, "True or False"),
     ),
     "cache_size": (is_positive, "a positive, finite number of megabytes"),
@@ -180,6 +180,7 @@ _RULES: dict[str, Rule] = {
         lambda value: value is None or _is_not_negative(value),
         "None (no limit) or a finite number of at least 0",
     ),
+    "multiclass": one_of(("one_C", "one_s", "each")),
     "score_tolerance": (
         _is_not_negative,
         "a finite number of at least 0 (how far below the best score)",
