@@ -24,6 +24,9 @@ from anynorm.estimators.sparse_path import GrowingPath, path_problem
 _FIRST_STAGE = 4  # doublings of C before the scores are looked at: the rule asks for a factor of 10
 _LAST_STAGE = 30  # doublings of C, after which a path is followed to its end
 _LOOKS = 4  # places in every doubling of C at which the scores are looked at
+MOST_TOGETHER = 20
+"""The most folds whose rows are kept at the same time; more are followed one after the other."""
+
 _SAME_S = 1e-9  # relative: a step from a joint that is rounding
 
 Tell = Callable[["SearchState"], None]
@@ -175,7 +178,9 @@ class _Stages:
     def run(self) -> tuple[list[FoldPaths], Stop | None]:
         """Follow until all have ended, or until going on cannot pay."""
         search = self.search
-        if not search.estimator.stop_early and search.estimator.time_limit is None:
+        if self.count > MOST_TOGETHER or not (
+            search.estimator.stop_early or search.estimator.time_limit is not None
+        ):
             return self._each(lambda fold, report: self._whole(fold, report)), None
         folds = self._each(lambda fold, report: _Fold(search, fold))
         least = min(1.0 / top if top > 0 else math.inf for fold in folds for top in fold.tops)

@@ -91,7 +91,7 @@ class Choice(NamedTuple):
 
     Attributes
     ----------
-    index : int
+    row : int
         Its row of the curve.
     place : float
         s or C there.
@@ -101,7 +101,7 @@ class Choice(NamedTuple):
         Its mean score over the folds.
     """
 
-    index: int
+    row: int
     place: float
     prices: np.ndarray | None
     score: float
@@ -367,7 +367,7 @@ class SearchedPaths:
             "s_": np.array(places) if several else choice.place,
             "C_": np.array(prices) if several else prices[0],
             "paths_": self.paths,
-            "best_index_": choice.index,
+            "best_index_": choice.row,
             "best_score_": choice.score,
             "cv_results_": scored.curve.results(),
             "oof_decision_function_": np.column_stack(held_out) if several else held_out[0],

@@ -343,7 +343,7 @@ def test_what_is_not_certified_exits_with_3(data, tmp_path, monkeypatch):
         model.certificate_ = replace(model.certificate_, status=Status.MAX_ITER)
         return learned
 
-    monkeypatch.setitem(job._LEARN, "sparse", uncertified)
+    monkeypatch.setitem(job._LEARN, "hinge", uncertified)
     assert "Not converged" in fit(data, tmp_path, "--max-features", 1, code=3).stderr
 
 
@@ -355,7 +355,7 @@ def test_interruption_leaves_the_files_of_before(data, tmp_path, monkeypatch, wh
     for name in FILES:
         (tmp_path / name).write_text("before")
     if where == "fit":
-        monkeypatch.setitem(job._LEARN, "sparse", interrupted)
+        monkeypatch.setitem(job._LEARN, "hinge", interrupted)
     else:
         monkeypatch.setattr("anynorm.app.report.write_report", interrupted)
     result = fit(data, tmp_path, "--max-features", 1, code=130)

@@ -2,6 +2,14 @@
 
 from anynorm.problem.path_record import PathRecord
 from anynorm.solvers.one_norm.exact_path import PathInProgress, RecordInterrupted, follow_path
+from anynorm.solvers.one_norm.rising_price import RisingPrice
 from anynorm.solvers.one_norm.solve import solve_one_norm
 
-__all__ = ["PathInProgress", "PathRecord", "RecordInterrupted", "follow_path", "solve_one_norm"]
+__all__ = [
+    "PathInProgress",
+    "PathRecord",
+    "RecordInterrupted",
+    "RisingPrice",
+    "follow_path",
+    "solve_one_norm",
+]
