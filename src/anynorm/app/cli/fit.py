@@ -53,7 +53,7 @@ def fit(
         arguments.choice_option(
             metavar="auto|hinge|squared_hinge",
             help="For --model sparse. hinge: the exact path. squared_hinge: a range of C, much "
-            "faster on large data. auto: the path where it takes less than about half a minute.",
+            "faster on large data. auto: the path where it takes some seconds at the most.",
         ),
     ] = "auto",
     scale: arguments.Scale = "standard",

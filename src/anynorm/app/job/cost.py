@@ -17,7 +17,7 @@ from anynorm.design.threads import allowed
 from anynorm.estimators._path_search import JOINTS_PER_ROW, MOST_TOGETHER
 
 PER_SECOND = 1e9  # such operations on one core
-MOST_FOR_PATHS = 3e10  # operations: half a minute of one core, beyond which "auto" has the other
+MOST_FOR_PATHS = 5e9  # operations: some seconds of one core, beyond which "auto" has the other
 _PASSES = 300.0  # over the entries of X, for all C of a search
 _FIXED = 2e6  # operations of a fold, whatever its size
 _OVERHEAD = 8.0  # operations of a joint for each row and column, beside those of the basis

@@ -252,7 +252,7 @@ class _Fold:
         intercepts = np.array([rising.intercept for rising in self.rising])
         found = linear_scores(self.held_out, coefs, intercepts)
         if len(self.task.classes) == 2:
-            return found[:, 0]
+            return found
         scores = np.full((len(self.test), len(self.task.classes)), -np.inf)
-        scores[:, self.present] = found
+        scores[:, self.present] = found.reshape(len(self.test), -1)
         return scores
