@@ -11,7 +11,7 @@ from anynorm.design.limits import ROUNDING
 from anynorm.estimators._cross_validation import score_columns, standard_error
 
 _FIRST_HALF = 0.5  # of the followed range: a best score beyond it may not be the last word
-_AT_THE_END = 0.9  # of the followed range: a best score beyond it was still rising
+_AT_THE_END = 0.75  # of the followed range: a best score beyond it was still rising
 
 
 @dataclass(frozen=True)

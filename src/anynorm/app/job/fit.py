@@ -239,6 +239,11 @@ def _fitted(
     cut = learned.cut or cut_later
     if cut and learned.cut_words:
         problems.insert(0, f"{learned.cut_words}; the model is the best of those.")
+    if learned.still_rising and not any("--max-features" in each for each in problems):
+        problems.append(
+            f"--max-features {options.max_features} ended the search where the error still fell. "
+            "Raise it, or leave it out."
+        )
     errors = [estimate(each, judged.y, judged.scores, asked, groups) for each in wanted]
     certified = learned.model.certificate_.status is Status.OPTIMAL
     return Fitted(

@@ -34,7 +34,8 @@ _MOST = 16  # values of C: a factor of 1e8
 _USUAL = 8  # values of C that a search takes, for the progress
 _CERTIFIED = 1e-4  # the gap of the model that is kept: the default of estimators
 _LOOSE = 1e-2  # the gap of models that are only compared
-_HALVINGS = 12  # of the factor between two values of C, where features are too many
+_NEARER = 5  # more values of C where --max-features lies between two
+_HALVINGS = 8  # of the range of C, where the model of all rows has too many features
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def learn_prices(task: Task, schedule: Schedule, what: str) -> Learned:
 def _fitted(task: Task, prices: np.ndarray, chosen: int, X: Any, end: float | None) -> SparseSVC:
     """The model of all rows at the chosen C, or at a smaller one where it has too many features."""
     most, labels = task.options.max_features, task.labels
-    low, high = prices[max(0, chosen - 1)], prices[chosen]
+    low, high = float(prices[0]), float(prices[chosen])
 
     def fit(C: float) -> SparseSVC:
         left = None if end is None else max(1e-3, end - time.monotonic())
@@ -105,13 +106,21 @@ def _fitted(task: Task, prices: np.ndarray, chosen: int, X: Any, end: float | No
         )
         return model.fit(X, labels)
 
-    model = fit(float(high))
+    def is_wide(model: SparseSVC) -> bool:
+        return most is not None and int(np.count_nonzero(model.coef_, axis=1).max()) > most
+
+    model = fit(high)
+    if not is_wide(model):
+        return model
+    widest = None
     for _ in range(_HALVINGS):
-        if most is None or np.count_nonzero(model.coef_, axis=1).max() <= most:
-            return model
-        high = math.sqrt(low * high)
-        model = fit(float(high))
-    return fit(float(prices[0]))
+        middle = math.sqrt(low * high)
+        model = fit(middle)
+        if is_wide(model):
+            high = middle
+        else:
+            low, widest = middle, model
+    return fit(low) if widest is None else widest
 
 
 class _Trial:
@@ -159,14 +168,31 @@ class _Trial:
             if not all(done):
                 self.cut = True
                 return
-            most = self.task.options.max_features
-            if most is not None and max(fold.widest for fold in folds) > most:
+            if self._too_wide(folds):
                 self.full = True
+                self._come_nearer(folds, price)
                 return
             self._enter(folds, price)
             self.stop = stop_at(self.prices, self.scores)
             if self.stop is not None:
                 return
+
+    def _too_wide(self, folds: list[_Fold]) -> bool:
+        most = self.task.options.max_features
+        return most is not None and max(fold.widest for fold in folds) > most
+
+    def _come_nearer(self, folds: list[_Fold], high: float) -> None:
+        """More values of C below the one at which some fold has too many features."""
+        for _ in range(_NEARER):
+            price = math.sqrt(self.prices[-1] * high)
+            done = run_all(self.count, self._advance(folds, price, len(self.prices)), report=None)
+            if not all(done):
+                self.cut = True
+                return
+            if self._too_wide(folds):
+                high = price
+            else:
+                self._enter(folds, price)
 
     def _advance(self, folds: list[_Fold], price: float, step: int) -> Any:
         def advance(number: int, _: Report | None) -> bool:

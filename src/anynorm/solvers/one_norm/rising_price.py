@@ -59,7 +59,7 @@ class RisingPrice:
         self.first = 1.0 / largest if largest > 0 else np.inf
 
     def advance(self, C: float, deadline: float | None = None) -> bool:
-        """Solve for a C above the last one; False where time was short."""
+        """Solve for a C, best above the last one; False where time was short."""
         search = self._search
         budget = Budget(_MOST_STEPS, deadline)
         search.budget = search.best.budget = budget
