@@ -79,7 +79,8 @@ def ours(folder: str, data: dict[str, Any]) -> dict[str, Any]:
 
     def run(rows: np.ndarray, loss: str) -> Any:
         ids = rows.astype(str)
-        table = tables.Table(frame.iloc[rows], y[rows].astype(int), ids, None, None, "data")
+        source = pathlib.Path("data")
+        table = tables.Table(frame.iloc[rows], y[rows].astype(int), ids, None, None, source)
         found = job.run_fit(table, job.FitOptions(jobs=2, loss=loss))
         with tempfile.TemporaryDirectory() as out:
             job.write_results(found, out)

@@ -97,8 +97,8 @@ class Task:
 
     def prepared(self) -> tuple[Any, Matrix]:
         """The preparation, fitted to all rows, and their matrix."""
-        preparation = copy(self.preparation).fit(self.frame)
-        return preparation, preparation.transform(self.frame)
+        preparation = copy(self.preparation)
+        return preparation, preparation.fit_transform(self.frame)
 
 
 @dataclass(frozen=True)
