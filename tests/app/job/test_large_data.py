@@ -178,3 +178,14 @@ def test_options_that_cannot_be_used(given, message):
 def test_a_class_that_is_not_there_is_named():
     with pytest.raises(OptionError, match=r"^--class-weight names 'none', which is no class"):
         run_fit(rare(), FitOptions(class_weight="none=2"))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_time_that_is_over_before_the_judging_is_told(loss):
+    found = run_fit(table_of(), FitOptions(cv=3, loss=loss, time_limit=1e-6))
+    assert found.cut
+    assert not found.converged
+    text = " ".join(found.problems)
+    assert "--time-limit left no time for 3 of the 3 searches that judge the model" in text
+    assert np.isfinite(found.oof.scores).all()
+    assert "--time-limit" in caution(found) or "uses no feature" in caution(found)

@@ -25,6 +25,7 @@ from anynorm.app.job.walk_learning import learn_walk
 from anynorm.app.tables import Preparation, Table, TableError
 from anynorm.design.threads import Threads
 from anynorm.estimators._cross_validation import standard_error
+from anynorm.estimators._messages import warn
 from anynorm.problem.solution import Status
 
 _LEARN = {"hinge": learn_path, "squared_hinge": learn_prices}
@@ -223,6 +224,8 @@ def _fitted(
     if held is None:
         with _collected() as later:
             oof, cut_later = _nested(task, inner, schedule, oof)
+        problems += [each for each in later if "no time for" in each]
+        later = [each for each in later if "no time for" not in each]
         if later:
             problems.append(
                 f"Of the {len(splits)} searches that judge the model, one says: {later[0]}"
@@ -343,13 +346,22 @@ def _nested(
     task: Task, inner: list[np.ndarray], schedule: Schedule, oof: Held
 ) -> tuple[Held, bool]:
     """Decision values of every row by a search that knew nothing of it; whether time was short."""
-    scores, cut = task.no_scores(), False
+    scores, cut, unjudged = task.no_scores(), False, 0
     for number, (folds, (train, test)) in enumerate(zip(inner, task.splits, strict=True)):
+        if schedule.is_over:
+            scores[test] = oof.scores[test]
+            unjudged += 1
+            continue
         part, what = task.part(train, folds), f"judging it: part {number + 1} of {len(inner)}"
         learned = _learn(part, schedule, what)
         scores[test] = learned.scores(task.frame.iloc[test], task.classes)
         cut = cut or learned.cut
-    return replace(oof, scores=scores), cut
+    if unjudged:
+        warn(
+            f"time_limit left no time for {unjudged} of the {len(inner)} searches that judge the "
+            "model: their rows are judged by the folds that chose it, which is too good"
+        )
+    return replace(oof, scores=scores), cut or unjudged > 0
 
 
 def _nested_words(options: FitOptions, inner: list[np.ndarray]) -> str:

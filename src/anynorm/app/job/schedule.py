@@ -95,6 +95,11 @@ class Schedule:
             detail = f"{detail}, error so far {100 * (1 - score):.1f} %"
         self._show(Doing(share, self._what, detail, left))
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no time is left for another search."""
+        return self._limit is not None and self.seconds >= self._limit * (1 - _WRITING)
+
     def share_of_time(self) -> float | None:
         """The seconds for the search that has begun: an even share of what is left."""
         if self._limit is None:
