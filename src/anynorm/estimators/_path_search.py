@@ -182,7 +182,7 @@ class _Stages:
             search.estimator.stop_early or search.estimator.time_limit is not None
         ):
             return self._each(lambda fold, report: self._whole(fold, report)), None
-        folds = self._each(lambda fold, report: _Fold(search, fold))
+        folds = self._each(lambda fold, report: _FoldInProgress(search, fold))
         least = min(1.0 / top if top > 0 else math.inf for fold in folds for top in fold.tops)
         stop = None
         self.stage = _FIRST_STAGE if math.isfinite(least) else _LAST_STAGE
@@ -219,11 +219,11 @@ class _Stages:
         )
 
     def _whole(self, fold: int, report: Report | None) -> FoldPaths:
-        paths = _Fold(self.search, fold)
+        paths = _FoldInProgress(self.search, fold)
         paths.follow(math.inf, report)
         return paths.done()
 
-    def _look(self, folds: list[_Fold], price: float) -> Stop | None:
+    def _look(self, folds: list[_FoldInProgress], price: float) -> Stop | None:
         """The scores up to a C, and whether they say that this is enough."""
         since = self.prices[-1] if len(self.prices) > 1 else 2 * self.prices[0]
         count = max(1, round(_LOOKS * math.log2(price / since)))
@@ -240,7 +240,7 @@ JOINTS_PER_ROW = 2.5
 """About the joints of a whole path, per row."""
 
 
-class _Fold:
+class _FoldInProgress:
     """The paths of one fold in progress, and what they say about the rows that were held out."""
 
     def __init__(self, search: PathSearch, fold: int) -> None:

@@ -391,11 +391,9 @@ class SearchedPaths:
                 "last point that was reached. Raise time_limit, or set max_features."
             )
         if self.cut_while_rising:
-            curve, most = self.scored.curve, self.scored.search.estimator.max_features
             warn(
-                f"max_features={most} ended the paths where the score was still rising: it is "
-                f"{curve.scores[-1].mean():.3f} there, and the best. Raise max_features, or leave "
-                "it out."
+                f"max_features={self.scored.search.estimator.max_features} ended the paths where "
+                f"the score was still rising, to {self.scored.best:.3f}. Raise it, or leave it out."
             )
 
     @property

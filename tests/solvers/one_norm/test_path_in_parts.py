@@ -60,3 +60,17 @@ def test_parts_by_s_and_by_time_make_the_same_path():
     record = path.follow()
     assert_same(record, whole)
     assert_same_duals(record, whole)
+
+
+def test_a_path_of_one_segment_can_be_left_and_taken_up_again():
+    """A fold of two rows was given the model without features: its path ended in the first part."""
+    X, y = np.array([[2.0, 1.0], [-2.0, 0.0]]), np.array([1.0, -1.0])
+    path = PathInProgress(Problem(y=y, C=1.0, loss=get_loss("hinge"), X=X, regulariser="l1"))
+    first = path.follow(s_max=0.0)
+    assert (first.s.tolist(), first.stopped) == ([0.0], "s_max")
+    assert path.follow(s_max=0.2).s[-1] == pytest.approx(0.2)
+    for _ in range(2):
+        record = path.follow(penalty_min=0.1)
+        assert record.stopped == "end"
+        assert record.s[-1] == pytest.approx(0.5)
+        assert record.penalties[-1] == 0.0

@@ -63,11 +63,11 @@ def learn_prices(task: Task, schedule: Schedule, what: str) -> Learned:
     options = task.options
     schedule.begin(what)
     end = deadline(schedule.share_of_time())
-    trial = _Trial(task, schedule, end)
+    trial = _RisingFolds(task, schedule, end)
     trial.run()
     chosen = choose(options.rule, trial.scores, trial.sizes)
     preparation, X = task.prepared()
-    schedule.tell(_Trial.SHARE, "the model of all rows", trial.best)
+    schedule.tell(_RisingFolds.SHARE, "the model of all rows", trial.best)
     model = _fitted(task, trial.prices, chosen, X, end)
     schedule.end()
     used = [found[chosen] for found in trial.used]
@@ -123,7 +123,7 @@ def _fitted(task: Task, prices: np.ndarray, chosen: int, X: Any, end: float | No
     return fit(low) if widest is None else widest
 
 
-class _Trial:
+class _RisingFolds:
     """The folds with rising C."""
 
     SHARE = 0.9  # of a search: what the folds take
@@ -159,7 +159,7 @@ class _Trial:
 
     def run(self) -> None:
         """Go on to larger C until it does not pay any more, or time is over."""
-        folds = run_all(self.count, lambda fold, _: _Fold(self.task, fold), report=None)
+        folds = run_all(self.count, lambda fold, _: _PricedFold(self.task, fold), report=None)
         least = min(fold.first for fold in folds)
         self._enter(folds, least / 2 if math.isfinite(least) else 1.0)
         for step in range(_MOST if math.isfinite(least) else 0):
@@ -177,11 +177,11 @@ class _Trial:
             if self.stop is not None:
                 return
 
-    def _too_wide(self, folds: list[_Fold]) -> bool:
+    def _too_wide(self, folds: list[_PricedFold]) -> bool:
         most = self.task.options.max_features
         return most is not None and max(fold.widest for fold in folds) > most
 
-    def _come_nearer(self, folds: list[_Fold], high: float) -> None:
+    def _come_nearer(self, folds: list[_PricedFold], high: float) -> None:
         """More values of C below the one at which some fold has too many features."""
         for _ in range(_NEARER):
             price = math.sqrt(self.prices[-1] * high)
@@ -194,7 +194,7 @@ class _Trial:
             else:
                 self._enter(folds, price)
 
-    def _advance(self, folds: list[_Fold], price: float, step: int) -> Any:
+    def _advance(self, folds: list[_PricedFold], price: float, step: int) -> Any:
         def advance(number: int, _: Report | None) -> bool:
             now = time.monotonic()
             end = self.end
@@ -210,7 +210,7 @@ class _Trial:
 
         return advance
 
-    def _enter(self, folds: list[_Fold], price: float) -> None:
+    def _enter(self, folds: list[_PricedFold], price: float) -> None:
         """A row of the table."""
         held_out = self.task.no_scores(1)
         scores, sizes = np.empty(self.count), np.empty(self.count)
@@ -226,7 +226,7 @@ class _Trial:
         self.held_out = np.concatenate([self.held_out, held_out])
 
 
-class _Fold:
+class _PricedFold:
     """The models of one fold: one for two classes, otherwise each class against the rest."""
 
     def __init__(self, task: Task, fold: int) -> None:

@@ -214,6 +214,7 @@ class _Attempt:
         limits[MOST_FEATURES] = problem.n_coefs if max_features is None else max_features
         limits[MOST_KNOTS] = self.most_knots
         self.sound = True
+        self._ended = False
         self._open: tuple[int, np.ndarray, float] | None = None
 
     def follow(
@@ -240,13 +241,14 @@ class _Attempt:
                 progress(self._progress())
 
         try:
-            code = self._run(report)
+            code = ENDED if self._ended else self._run(report)
         except KeyboardInterrupt:
             self._close()
             raise RecordInterrupted(self._record("interrupted")) from None
         self._open = self._last_knot()
+        self._ended = code == ENDED
         if code in (ENDED, PENALTY):
-            engine.finish_record(engine.scalar[LEAST_PENALTY])
+            engine.finish_record(engine.scalar[LEAST_PENALTY] if code == PENALTY else 0.0)
         elif code in (MORE, STUCK):
             self._close()
         self.sound = code != STUCK
@@ -318,6 +320,7 @@ class _Attempt:
         record = _merged(record)
         if record.s[-1] > engine.scalar[MOST_S] and len(record.s) > 1:
             record = _cut_last(record, float(engine.scalar[MOST_S]), engine.p)
+            record = replace(record, stopped=_STOPPED[RADIUS] if stopped == "end" else stopped)
         joint = _slope_changes(record, engine.p)
         return replace(record, joint=joint)
 
