@@ -330,9 +330,10 @@ def test_too_little_time_is_told_and_a_model_still_written(tmp_path):
     noise = pd.DataFrame(rng.normal(size=(300, 20))).add_prefix("x")  # a long path
     noise["sample"], noise["status"] = [f"P{row}" for row in range(300)], np.arange(300) % 2
     noise.to_csv(tmp_path / "data.csv", index=False)
-    result = fit(tmp_path / "data.csv", tmp_path / "out", "--time-limit", 1e-6, code=4)
+    result = fit(tmp_path / "data.csv", tmp_path / "out", "--time-limit", 1e-6, code=3)
     assert "--time-limit" in result.stderr
-    assert "The model uses no feature: it is always predicting 0" in result.stderr
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "The best model in the time: --time-limit ended 3 paths of the folds" in report
     assert {file.name for file in (tmp_path / "out").iterdir()} == FILES
 
 
