@@ -172,7 +172,7 @@ class _Stages:
 
     def __init__(self, search: PathSearch) -> None:
         self.search, self.count = search, len(search.folds.splits)
-        self.prices, self.scores = np.empty(0), np.empty((0, self.count))
+        self.prices, self.scores = np.empty(0), np.empty((0, 1))
         self.stage = 0
 
     def run(self) -> tuple[list[FoldPaths], Stop | None]:
@@ -181,8 +181,10 @@ class _Stages:
         if self.count > MOST_TOGETHER or not (
             search.estimator.stop_early or search.estimator.time_limit is not None
         ):
-            return self._each(lambda fold, report: self._whole(fold, report)), None
-        folds = self._each(lambda fold, report: _FoldInProgress(search, fold))
+            done = self._each(lambda fold, report: self._whole(fold, report))
+            return [fold for fold in done if fold is not None], None
+        begun = self._each(lambda fold, report: self._begun(fold))
+        folds = [fold for fold in begun if fold is not None]
         least = min(1.0 / top if top > 0 else math.inf for fold in folds for top in fold.tops)
         stop = None
         self.stage = _FIRST_STAGE if math.isfinite(least) else _LAST_STAGE
@@ -190,7 +192,10 @@ class _Stages:
         self.scores = np.array([[fold.scored(np.array([least / 2]))[0] for fold in folds]])
         while True:
             price = least * 2.0**self.stage if self.stage < _LAST_STAGE else math.inf
-            self._each(lambda fold, report: folds[fold].follow(price, report))  # noqa: B023
+            self._each(
+                lambda fold, report: folds[fold].follow(price, report),  # noqa: B023
+                len(folds),
+            )
             if all(fold.ended for fold in folds) or any(fold.cut for fold in folds):
                 break
             stop = self._look(folds, price)
@@ -200,10 +205,19 @@ class _Stages:
             self.stage += 1
         return [fold.done() for fold in folds], stop
 
-    def _each(self, work: Callable[[int, Report | None], Any]) -> list[Any]:
+    def _each(
+        self, work: Callable[[int, Report | None], Any], count: int | None = None
+    ) -> list[Any]:
         """Do something in every fold, some at a time."""
         report = None if self.search.tell is None else self._report
-        return run_all(self.count, work, report=report)
+        return run_all(self.count if count is None else count, work, report=report)
+
+    def _begun(self, fold: int) -> _FoldInProgress | None:
+        """A fold; None where there is no time for it, but for the first."""
+        end = self.search.deadline(1.0)
+        if fold > 0 and end is not None and time.monotonic() >= end:
+            return None
+        return _FoldInProgress(self.search, fold)
 
     def _report(self, fold: int, state: Any) -> None:
         assert self.search.tell is not None
@@ -218,8 +232,10 @@ class _Stages:
             )
         )
 
-    def _whole(self, fold: int, report: Report | None) -> FoldPaths:
-        paths = _FoldInProgress(self.search, fold)
+    def _whole(self, fold: int, report: Report | None) -> FoldPaths | None:
+        paths = self._begun(fold)
+        if paths is None:
+            return None
         paths.follow(math.inf, report)
         return paths.done()
 
@@ -230,7 +246,7 @@ class _Stages:
         places = price * 2.0 ** (np.arange(1 - count, 1) / _LOOKS)
         if len(self.prices) == 1:
             places = np.append(since, places)
-        found = self._each(lambda fold, report: folds[fold].scored(places))
+        found = self._each(lambda fold, report: folds[fold].scored(places), len(folds))
         self.prices = np.append(self.prices, places)
         self.scores = np.vstack([self.scores, np.column_stack(found)])
         return stop_at(self.prices, self.scores)

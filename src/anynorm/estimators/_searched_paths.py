@@ -109,7 +109,10 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoredFolds:
-    """The paths of the folds, their scores along s or C, and where they stopped early."""
+    """The paths of the folds, their scores along s or C, and where they stopped early.
+
+    Folds for which there was no time are not there.
+    """
 
     search: PathSearch
     folds: list[FoldPaths]
@@ -129,6 +132,11 @@ class ScoredFolds:
     def short(self) -> list[SolutionPath]:
         """The paths of the folds that the time limit ended."""
         return [path for path in self.all_paths if path.stopped == "time_limit"]
+
+    @property
+    def missing(self) -> int:
+        """The number of folds for which there was no time."""
+        return len(self.search.folds.splits) - len(self.folds)
 
     @cached_property
     def curve(self) -> ScoreCurve:
@@ -268,10 +276,10 @@ class ScoredFolds:
             return choice
         low, high = self.curve.values(self.curve.low[0]), self.curve.values(self.curve.high[-1])
         tried = np.append(np.geomspace(low, high, _CANDIDATES), choice.place)
-        tables = []
+        tables = {}
         for fold in self.folds:
             places = [path.knots.s[knots_at(path, tried)] for path in fold.paths]
-            tables.append((places, fold.decision_values(places)))
+            tables[fold.number] = places, fold.decision_values(places)
         at, best = np.full(len(choice.prices), _CANDIDATES), choice.score
         for _ in range(_SWEEPS):
             before = best
@@ -344,7 +352,8 @@ class SearchedPaths:
 
     def is_cut(self, choice: Choice) -> bool:
         """Whether the time limit ended a path of a fold, or one of all rows before the choice."""
-        return bool(self.scored.short) or self._ends_before(choice)
+        missing = self.scored.missing > 0
+        return missing or bool(self.scored.short) or self._ends_before(choice)
 
     def _ends_before(self, choice: Choice) -> bool:
         return any(
@@ -378,7 +387,12 @@ class SearchedPaths:
 
     def _warn(self, choice: Choice) -> None:
         """Warn where a limit cut paths short."""
-        short = self.scored.short
+        short, missing = self.scored.short, self.scored.missing
+        if missing:
+            warn(
+                f"time_limit left no time for {missing} of the {missing + len(self.scored.folds)} "
+                "folds; the choice was made by the others. Raise time_limit, or set max_features."
+            )
         if short:
             warn(
                 f"time_limit ended {len(short)} paths of the folds, the first at s = "

@@ -224,9 +224,9 @@ def _fitted(
     if held is None:
         with _collected() as later:
             oof, cut_later = _nested(task, inner, schedule, oof)
-        problems += [each for each in later if "no time for" in each]
+        problems += [each for each in later if "searches that judge" in each]
         # the features are limited in all searches alike: what the first says is enough
-        later = [x for x in later if "no time for" not in x and "--max-features" not in x]
+        later = [x for x in later if "searches that judge" not in x and "--max-features" not in x]
         if later:
             problems.append(
                 f"Of the {len(splits)} searches that judge the model, one says: {later[0]}"

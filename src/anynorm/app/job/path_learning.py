@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+import numpy as np
+
 from anynorm.app.job.learning import Learned, Task, pipeline_of
 from anynorm.app.job.measures import SCORERS, scorer
 from anynorm.app.job.options import RULES
@@ -73,7 +75,7 @@ def learn_path(task: Task, schedule: Schedule, what: str) -> Learned:
     return Learned(
         pipeline=pipeline_of(preparation, model),
         fold_scores=found.scored.curve.scores[model.best_index_],
-        held_out=model.oof_decision_function_,
+        held_out=_known(model.oof_decision_function_, task),
         choice={"s": model.s_, "C": model.C_},
         selection_frequency=model.selection_frequency_,
         detail=PathDetail(found, {rule: found.scored.pick(rule) for rule in rules}),
@@ -82,6 +84,18 @@ def learn_path(task: Task, schedule: Schedule, what: str) -> Learned:
         stopped=model.stopped_,
         still_rising=found.cut_while_rising,
     )
+
+
+def _known(held_out: np.ndarray, task: Task) -> np.ndarray:
+    """Decision values with those of the most frequent class where there was no time for a fold."""
+    unknown = np.isnan(held_out)
+    if not unknown.any():
+        return held_out
+    most = int(np.bincount(task.y, minlength=len(task.classes)).argmax())
+    if held_out.ndim == 1:
+        return np.where(unknown, 1.0 if most == 1 else -1.0, held_out)
+    present = np.unique(task.y)
+    return np.where(unknown, np.where(present == most, 1.0, -1.0), held_out)
 
 
 def _cut_words(found: SearchedPaths) -> str:
