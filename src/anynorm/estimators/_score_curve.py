@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -91,12 +91,3 @@ class ScoreCurve:
             "params": [{name: place} for place in middle.tolist()],
             **score_columns(self.scores, self.features),
         }
-
-    def thinned(self, most: int) -> ScoreCurve:
-        """No more than so many rows of the curve, evenly by their number, with both ends."""
-        if len(self.low) <= most:
-            return self
-        kept = np.unique(np.linspace(0, len(self.low) - 1, most).round().astype(np.intp))
-        found = (each[kept] for each in (self.low, self.high, self.scores, self.features))
-        low, high, scores, features = found
-        return replace(self, low=low, high=high, scores=scores, features=features)

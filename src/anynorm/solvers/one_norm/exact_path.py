@@ -156,11 +156,6 @@ class PathInProgress:
         self._attempts = iter(range(len(STRENGTHS)))
         self._attempt = _Attempt(problem, next(self._attempts), *self._limits)
 
-    @property
-    def n_pivots(self) -> int:
-        """The pivots of the present attempt."""
-        return self._attempt.engine.n_pivots
-
     def follow(
         self,
         *,
