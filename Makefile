@@ -15,6 +15,7 @@
 #   make bench-bridge  min_norm_point and ConstrainedLasso against their peers (five minutes)
 #   make bench-cores   all cores against one and against oneDAL, and BLAS left alone (ten minutes)
 #   make bench-start   first fits in fresh processes, nothing compiled and all of it, beside skglm (twenty minutes)
+#   make bench-job     anynorm fit against a nested grid of LinearSVC(penalty="l1") on eleven tables (half an hour)
 #   make papers-walk   the walk paper's table and figures; does what is not recorded yet (hours from nothing)
 #   make papers-path   the 1-norm SVM paper's tables and figures, likewise (half an hour from nothing)
 #   make papers-kernel the Least 1-norm and the budget paper's tables and figures, likewise (an hour from nothing)
@@ -23,7 +24,7 @@
 #
 # make PYTHON=/path/to/python3.12 demo    uses that interpreter for a new environment
 
-BENCHMARKS := bench-linear bench-walk bench-sparse bench-kernel bench-search bench-bridge bench-cores bench-start
+BENCHMARKS := bench-linear bench-walk bench-sparse bench-kernel bench-search bench-bridge bench-cores bench-start bench-job
 PAPERS := papers-walk papers-path papers-kernel papers-bridge
 
 .DEFAULT_GOAL := help

@@ -217,6 +217,46 @@ def dense_regression(
     return X, signal + rng.standard_normal(n) * signal.std() / ratio
 
 
+def skewed_table(n: int, p: int, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Mostly zeros and a long tail, as shares of words in mails: like spambase."""
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.4, 1.0, -1.0)
+    share = rng.uniform(0.05, 0.35, p)
+    effect = rng.normal(0, 1.2, p) * (rng.random(p) < 0.7)
+    topics = rng.normal(size=(n, 6)) @ rng.normal(0, 0.6, (6, p))
+    chance = 1 / (1 + np.exp(-(np.log(share / (1 - share)) + 0.5 * effect * y[:, None] + topics)))
+    X = (rng.random((n, p)) < chance) * np.exp(rng.normal(-0.5, 1.3, (n, p)))
+    X[:, -2:] = np.exp(rng.normal(3, 1.5, (n, 2)) + 0.5 * y[:, None])
+    return np.round(X, 2), y
+
+
+def correlated_bands(n: int, p: int, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Whole numbers of four bands, each measured p / 4 times; six classes: like satimage."""
+    rng = np.random.default_rng(seed)
+    y = rng.choice(6, n, p=[0.24, 0.11, 0.21, 0.10, 0.11, 0.23])
+    centres = rng.normal(0, 1, (6, 4)) * [18, 22, 18, 14] + [70, 84, 99, 83]
+    centres[3] = (centres[2] + centres[5]) / 2
+    bands = centres[y] + rng.normal(0, 7, (n, 4))
+    X = np.repeat(bands[:, None, :], p // 4, axis=1) + rng.normal(0, 5, (n, p // 4, 4))
+    return np.round(X.reshape(n, -1)), y
+
+
+def letter_codes(n: int, p: int, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Sequences of four letters, three columns of 0 and 1 for each; three classes: like dna."""
+    rng = np.random.default_rng(seed)
+    length = p // 3
+    y = rng.choice(3, n, p=[0.24, 0.24, 0.52])
+    chances = np.repeat(rng.dirichlet(np.full(4, 20.0), (1, length)), 3, axis=0)
+    middle = length // 2
+    for kind in range(2):
+        chances[kind, middle - 4 : middle + 4] = rng.dirichlet(np.full(4, 0.5), 8)
+        near = slice(middle - 16, middle - 4)
+        chances[kind, near] = 0.6 * chances[kind, near] + 0.4 * rng.dirichlet(np.full(4, 0.7), 12)
+    drawn = rng.random((n, length, 1)) > np.cumsum(chances, axis=2)[y]
+    letters = np.minimum(drawn.sum(axis=2), 3)
+    return (letters[:, :, None] == np.arange(3)).reshape(n, -1).astype(float), y
+
+
 @dataclasses.dataclass(frozen=True)
 class Data:
     """Generated data: which generator, rows, columns and seed."""
@@ -249,6 +289,9 @@ _GENERATORS: dict[str, Callable[..., tuple[Any, np.ndarray]]] = {
     "whole numbers": marks,
     "curved": curved_boundary,
     "digit-like": digit_like,
+    "skewed": skewed_table,
+    "bands": correlated_bands,
+    "codes": letter_codes,
 }
 
 

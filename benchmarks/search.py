@@ -112,7 +112,7 @@ def torch_ours(folder: str, data: dict[str, Any], repeats: int) -> dict[str, Any
     X, y = Data(**data).load(folder)
     gamma = float(1 / (X.shape[1] * X.var()))
     Cs = np.geomspace(*TORCH_RANGE, TORCH_CS)
-    model = SVCCV(Cs, gammas=[gamma], cv=splits(y, TORCH_FOLDS), tol=GAP, early_stopping=False)
+    model = SVCCV(Cs, gammas=[gamma], cv=splits(y, TORCH_FOLDS), tol=GAP, stop_early=False)
     timing, fitted = harness.timed(lambda: model.fit(X, y), repeats=repeats, budget=60.0)
     gap = float(fitted.cv_results_["max_gap"].max())
     return {**dataclasses.asdict(timing), "gap": gap, "score": fitted.best_score_}

@@ -9,7 +9,13 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from sklearn.feature_selection import SelectFromModel
-from sklearn.metrics import accuracy_score, get_scorer, make_scorer, roc_auc_score
+from sklearn.metrics import (
+    accuracy_score,
+    balanced_accuracy_score,
+    get_scorer,
+    make_scorer,
+    roc_auc_score,
+)
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -24,7 +30,7 @@ from sklearn.pipeline import make_pipeline
 from anynorm import LinearSVC, SparseSVCCV, sparse_svm_path
 from anynorm.datasets import make_relevant
 from anynorm.estimators._cross_validation import splits_of
-from anynorm.estimators._path_search import ScoreCurve
+from anynorm.estimators._score_curve import ScoreCurve
 from tests.estimators.plain import noisy_classes
 
 X, Y = make_relevant(n_samples=60, n_features=15, n_relevant=3, random_state=1)
@@ -56,7 +62,8 @@ def predicted(paths, classes, features, s):
 def test_the_curve_is_exact_on_every_interval(features, labels, weighted):
     weights = np.arange(len(labels)) % 3 + 0.5 if weighted else None
     folds = list(StratifiedKFold(3).split(features, labels))
-    model = SparseSVCCV(cv=folds).fit(features, labels, sample_weight=weights)
+    model = SparseSVCCV(cv=folds, multiclass="one_s", stop_early=False)
+    model.fit(features, labels, sample_weight=weights)
     results = model.cv_results_
     low, high = results["s_low"], results["s_high"]
     assert low[0] == 0
@@ -80,6 +87,47 @@ def test_the_curve_is_exact_on_every_interval(features, labels, weighted):
         path.s[-1] for train, _ in folds for path in fold_paths(train, features, labels, weights)
     ]
     assert high[-1] == pytest.approx(max(ends))
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy"])
+def test_with_one_C_for_all_classes_the_curve_is_exact_too(scoring):
+    weights = np.arange(len(CODES)) % 3 + 0.5
+    folds = list(StratifiedKFold(3).split(THREE, CODES))
+    model = SparseSVCCV(cv=folds, scoring=scoring).fit(THREE, CODES, sample_weight=weights)
+    results = model.cv_results_
+    low, high = results["C_low"], results["C_high"]
+    np.testing.assert_array_equal(low[1:], high[:-1])
+    score = {"accuracy": accuracy_score, "balanced_accuracy": balanced_accuracy_score}[scoring]
+    for number, (train, test) in enumerate(folds):
+        paths = fold_paths(train, THREE, CODES, weights)
+        for k in range(0, len(low), 3):
+            if high[k] < low[k] * (1 + 1e-9):
+                continue
+            price = low[k] ** 0.3 * high[k] ** 0.7
+            places = [path.coef_at(C=price) for path in paths]
+            values = np.column_stack([THREE[test] @ coef + b for coef, b in places])
+            labels_at = model.classes_[values.argmax(axis=1)]
+            expected = score(CODES[test], labels_at, sample_weight=weights[test])
+            assert results[f"split{number}_test_score"][k] == pytest.approx(expected)
+            used = np.any([coef != 0 for coef, _ in places], axis=0).sum()
+            if len(folds) == 1:
+                assert results["mean_n_features"][k] == used
+    best = results["mean_test_score"][model.best_index_]
+    assert best == results["mean_test_score"].max() == model.best_score_
+    chosen = results["param_C"][model.best_index_]
+    paths = fold_paths(np.arange(45), THREE, CODES, weights)
+    assert low[model.best_index_] <= chosen <= high[model.best_index_]
+    for k, path in enumerate(paths):
+        np.testing.assert_allclose(model.coef_[k], path.coef_at(s=model.s_[k])[0], atol=1e-9)
+
+
+def test_classes_with_places_of_their_own_score_no_worse():
+    one = SparseSVCCV(cv=3).fit(THREE, CODES)
+    each = SparseSVCCV(cv=3, multiclass="each").fit(THREE, CODES)
+    assert each.best_score_ >= one.best_score_
+    labels = each.classes_[each.oof_decision_function_.argmax(axis=1)]
+    assert np.mean(labels == CODES) == pytest.approx(each.best_score_)
+    assert each.certificate_.gap <= 1e-9
 
 
 def test_the_number_of_features_is_exact_on_every_interval():
@@ -170,7 +218,22 @@ def test_neighbours_that_are_the_same_are_joined():
     np.testing.assert_array_equal(joined.high, [2.0, 3.0, 4.0])
 
 
-@pytest.mark.parametrize("scoring", ["roc_auc", "balanced_accuracy", "callable"])
+def test_the_balanced_accuracy_is_exact_too():
+    weights = np.arange(60) % 2 + 1.0
+    model = SparseSVCCV(cv=FOLDS, scoring="balanced_accuracy").fit(X, Y, sample_weight=weights)
+    results = model.cv_results_
+    for number, (train, test) in enumerate(FOLDS):
+        (path,) = fold_paths(train, weights=weights)
+        for k in range(0, len(results["s_low"]), 5):
+            low, high = results["s_low"][k], results["s_high"][k]
+            if high - low < 1e-9:
+                continue
+            labels_at = predicted([path], model.classes_, X[test], low + 0.4 * (high - low))
+            expected = balanced_accuracy_score(Y[test], labels_at, sample_weight=weights[test])
+            assert results[f"split{number}_test_score"][k] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("scoring", ["roc_auc", "callable"])
 def test_other_scorers_are_evaluated_at_the_joints(scoring):
     weights = np.arange(60) % 2 + 1.0
     given = scoring
@@ -185,7 +248,7 @@ def test_other_scorers_are_evaluated_at_the_joints(scoring):
     joints = np.unique(np.concatenate([path.s for path in paths]))
     np.testing.assert_allclose(results["param_s"], joints, atol=1e-12)
     np.testing.assert_array_equal(results["s_low"], results["s_high"])
-    scorer = get_scorer("roc_auc" if scoring == "callable" else scoring)
+    scorer = get_scorer("roc_auc")
     for number, (path, (_, test)) in enumerate(zip(paths, FOLDS, strict=True)):
         for k in range(0, len(joints), 7):
             stage = LinearSVC()
@@ -195,11 +258,7 @@ def test_other_scorers_are_evaluated_at_the_joints(scoring):
             stage.classes_, stage.n_features_in_ = path.classes_, X.shape[1]
             expected = scorer(stage, X[test], Y[test], sample_weight=weights[test])
             found = results[f"split{number}_test_score"][k]
-            if scoring == "balanced_accuracy" and abs(found - expected) > 1e-9:
-                # a held-out row may lie on the plane at a joint: rounding takes sides
-                assert np.abs(path.decision_function(X[test], s=joints[k])).min() < 1e-9
-            else:
-                assert found == pytest.approx(expected, abs=1e-9)
+            assert found == pytest.approx(expected, abs=1e-9)
     assert model.s_ in joints
     mean = results["mean_test_score"]
     assert mean[model.best_index_] == pytest.approx(mean.max())
@@ -399,7 +458,8 @@ def test_progress_is_a_line_per_path(capsys):
     ("name", "value"),
     [
         ("rule", "paper"), ("rule", None), ("scoring", 3), ("score_tolerance", -0.1),
-        ("score_tolerance", None), ("max_features", 0), ("max_features", 1.5), ("tol", 0.0),
+        ("score_tolerance", None), ("multiclass", "one"), ("stop_early", 1),
+        ("max_features", 0), ("max_features", 1.5), ("tol", 0.0),
         ("fit_intercept", "yes"), ("time_limit", 0), ("n_jobs", 0), ("verbose", -1),
         ("class_weight", "heavy"), ("penalty_weights", [1.0, 2.0]), ("penalty_weights", "u"),
     ],

@@ -29,7 +29,7 @@ def grid(model, C, gamma):
 
 
 def test_the_table_is_that_of_a_search_by_libsvm():
-    ours = fitted(tol=1e-6, early_stopping=False)
+    ours = fitted(tol=1e-6, stop_early=False)
     peer = GridSearchCV(Libsvm(tol=1e-6), {"gamma": GAMMAS, "C": CS}, cv=FOLDS).fit(X, Y)
     for params, mean in zip(
         peer.cv_results_["params"], peer.cv_results_["mean_test_score"], strict=True
@@ -40,7 +40,7 @@ def test_the_table_is_that_of_a_search_by_libsvm():
 
 
 def test_every_fit_is_certified():
-    table = fitted(early_stopping=False).cv_results_
+    table = fitted(stop_early=False).cv_results_
     assert table["max_gap"].max() <= 1e-3
     for fold in range(4):
         assert set(table[f"split{fold}_status"]) == {"optimal"}
@@ -70,7 +70,7 @@ def test_the_model_is_that_of_svc_with_the_choice():
 @pytest.mark.parametrize("rule", ["best", "fewest"])
 def test_what_is_left_out_could_not_have_been_chosen(rule):
     given = {"Cs": [0.01, 0.1, 1.0, 10.0], "gammas": [1.0, 0.5, 2.0, 5000.0, 1e-5], "rule": rule}
-    short, whole = fitted(**given), fitted(**given, early_stopping=False)
+    short, whole = fitted(**given), fitted(**given, stop_early=False)
     left = np.isnan(short.cv_results_["mean_test_score"])
     assert left.any()
     assert not np.isnan(whole.cv_results_["mean_test_score"]).any()
@@ -217,7 +217,7 @@ def test_other_scorers():
     def own(estimator, rows, labels):
         return float(np.mean(estimator.predict(rows.copy()) == labels))
 
-    assert fitted(scoring=own).best_score_ == fitted(early_stopping=False).best_score_
+    assert fitted(scoring=own).best_score_ == fitted(stop_early=False).best_score_
 
 
 def test_a_class_that_a_fold_lacks():
@@ -248,7 +248,7 @@ def test_a_time_limit_leaves_a_model():
         ({"kernel": []}, "kernel must be"),
         ({"rule": "paper"}, "rule must be"),
         ({"calibration": "beta"}, "calibration must be"),
-        ({"early_stopping": 1}, "early_stopping must be"),
+        ({"stop_early": 1}, "stop_early must be"),
     ],
 )
 def test_errors_name_the_parameter(given, message):

@@ -3,6 +3,7 @@
 import itertools
 
 from anynorm.app.cli import output
+from anynorm.app.job import Doing
 
 
 def test_quiet_work_that_takes_long_stays_quiet(monkeypatch, capsys):
@@ -10,5 +11,5 @@ def test_quiet_work_that_takes_long_stays_quiet(monkeypatch, capsys):
     clock = itertools.count(0.0, 40.0)
     monkeypatch.setattr(output.time, "monotonic", lambda: next(clock))
     with output.progress_bar(hidden=True, hint="leave out some rows") as show:
-        show(0.1, "reading", None)
+        show(Doing(0.1, "reading"))
     assert capsys.readouterr() == ("", "")

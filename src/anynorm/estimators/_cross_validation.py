@@ -24,6 +24,7 @@ NEVER = -1.0
 """The score of a class that a fold has learnt nothing of."""
 
 FOLDS = 5  # where cv is None, as in scikit-learn
+BALANCED = "balanced_accuracy"  # the scorer that is an accuracy with other weights
 _SEED = 0  # of the shuffled folds that a number means: a search gives the same result every time
 
 
@@ -174,6 +175,14 @@ def mean_held_out(splits: list[Split], parts: list[np.ndarray], n: int) -> np.nd
         count[test] += 1
     count = count.reshape(n, *[1] * (total.ndim - 1))
     return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+
+
+def balanced_weights(y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weights by which every class that has any counts the same: an accuracy is then balanced."""
+    _, codes = np.unique(y, return_inverse=True)
+    total = np.bincount(codes, weights)
+    present = total > 0
+    return weights / np.where(present, total, 1.0)[codes] / np.count_nonzero(present)
 
 
 def standard_error(scores: np.ndarray) -> float:

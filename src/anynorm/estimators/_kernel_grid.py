@@ -301,7 +301,7 @@ class KernelGrid:
         """
         estimator = self.estimator
         bounded = estimator.scoring in _AT_MOST_ONE if _is_name(estimator.scoring) else False
-        return bool(estimator.early_stopping) and bounded and estimator.rule != "one_se"
+        return bool(estimator.stop_early) and bounded and estimator.rule != "one_se"
 
     def _settings_with_hope(self, place: int) -> list[int]:
         """All settings but the last ones that perfect scores in all other folds would not save.

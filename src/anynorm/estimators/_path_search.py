@@ -1,98 +1,53 @@
-"""Cross-validation along exact paths: the paths of all folds, their scores, and the choice of s."""
+"""Cross-validation along exact paths: those of all folds are followed together, to larger C."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from anynorm.design import Matrix
-from anynorm.design.blocks import row_ranges
-from anynorm.design.limits import ROUNDING
-from anynorm.estimators._cross_validation import Folds, score_columns, standard_error
-from anynorm.estimators._fitting import Report, of_any, run_all, store_linear
-from anynorm.estimators._linear_model import LinearClassifier
-from anynorm.estimators._messages import say, warn
-from anynorm.estimators._probabilities import calibration_attributes
+from anynorm.design.threads import allowed
+from anynorm.estimators._cross_validation import BALANCED, Folds, balanced_weights
+from anynorm.estimators._fitting import Report, of_any, run_all
+from anynorm.estimators._messages import say
+from anynorm.estimators._searched_paths import FoldPaths, ScoredFolds, SearchedPaths
+from anynorm.estimators._stopping import Stop, stop_at
 from anynorm.estimators.checks.labels import Labelled, labelled
-from anynorm.estimators.paths.accuracy import Changes, accuracy_changes, accuracy_table
-from anynorm.estimators.paths.solution_path import SolutionPath, used_features
-from anynorm.estimators.sparse_path import followed, path_problem, warn_of_gaps
+from anynorm.estimators.paths.solution_path import SolutionPath
+from anynorm.estimators.sparse_path import GrowingPath, path_problem
+
+_FIRST_STAGE = 4  # doublings of C before the scores are looked at: the rule asks for a factor of 10
+_LAST_STAGE = 30  # doublings of C, after which a path is followed to its end
+_LOOKS = 4  # places in every doubling of C at which the scores are looked at
+MOST_TOGETHER = 20
+"""The most folds whose rows are kept at the same time; more are followed one after the other."""
+
+_SAME_S = 1e-9  # relative: a step from a joint that is rounding
+
+Tell = Callable[["SearchState"], None]
 
 
-@dataclass(frozen=True)
-class ScoreCurve:
-    """Cross-validated scores along s, on intervals or (where low equals high) at points.
+class SearchState(NamedTuple):
+    """How far a search is.
 
     Attributes
     ----------
-    low, high : ndarray of shape (m,)
-        The ends of the intervals, ascending.
-    scores : ndarray of shape (m, folds)
-        The folds' scores.
-    features : ndarray of shape (m, folds)
-        The numbers of features that the folds use.
+    doing : str
+        What is being done, in words.
+    share : float
+        About how much of the search is done.
+    score : float
+        The best mean score so far, NaN where there is none.
     """
 
-    low: np.ndarray
-    high: np.ndarray
-    scores: np.ndarray
-    features: np.ndarray
-
-    def joined(self) -> ScoreCurve:
-        """The curve with neighbours joined where every fold has the same score and features."""
-        both = np.hstack([self.scores, self.features])
-        new = np.append(True, np.any(np.abs(np.diff(both, axis=0)) > ROUNDING, axis=1))
-        last = np.append(new[1:], True)
-        return ScoreCurve(self.low[new], self.high[last], self.scores[new], self.features[new])
-
-    def choose(self, rule: str, tolerance: float) -> tuple[int, float]:
-        """The place in the table that a rule takes, and s.
-
-        "best" takes the highest mean score, "one_se" the smallest s within one standard error of
-        it, "fewest" the fewest features within `tolerance` of it.  All take the middle of the
-        leftmost stretch that is as good.
-        """
-        mean, used = self.scores.mean(axis=1), self.features.mean(axis=1)
-        same = ROUNDING * max(1.0, float(np.abs(mean).max()))
-        top = int(mean.argmax())
-        if rule == "best":
-            good = mean >= mean[top] - same
-        elif rule == "one_se":
-            enough = mean >= mean[top] - standard_error(self.scores[top]) - same
-            good = np.abs(mean - mean[int(enough.argmax())]) <= same
-        else:
-            enough = mean >= mean[top] - tolerance - same
-            good = enough & (used <= used[enough].min() + same)
-        first = int(good.argmax())
-        last = first + int(np.append(~good[first:], True).argmax()) - 1
-        middle = self.low[first] + (self.high[last] - self.low[first]) / 2
-        index = first + int(np.searchsorted(self.high[first : last + 1], middle))
-        return index, float(np.clip(middle, self.low[index], self.high[index]))
-
-    def results(self) -> dict[str, Any]:
-        """The curve as scikit-learn's searches present their tables."""
-        middle = self.low + (self.high - self.low) / 2
-        return {
-            "s_low": self.low,
-            "s_high": self.high,
-            "param_s": middle,
-            "params": [{"s": s} for s in middle.tolist()],
-            **score_columns(self.scores, self.features),
-        }
-
-
-@dataclass(frozen=True)
-class FoldPaths:
-    """The paths of one fold, by its number, and what they say about the rows held out."""
-
-    fold: int
-    paths: list[SolutionPath]
-    changes: Changes
+    doing: str
+    share: float
+    score: float
 
 
 @dataclass(frozen=True)
@@ -105,14 +60,17 @@ class PathSearch:
         Its parameters say what is solved and what is chosen; `cv` and `scoring` are not looked at.
     data, y, weights : Labelled, ndarray of shape (n,), ndarray of shape (n,) or None
         All rows, their labels, and their weights without those of the classes.
-    scorer : callable or None
-        ``scorer(estimator, X, y)`` for points at the joints; None is the accuracy for every s.
+    scorer : callable, BALANCED or None
+        ``scorer(estimator, X, y)`` for points at the joints; None is the accuracy for every s,
+        and BALANCED the mean of the classes' accuracies, as exactly.
     began : float
         When the time that `estimator.time_limit` limits began, on `time.monotonic`'s clock.
     feature_names : ndarray of shape (p,) or None, default=None
         The names that paths know the features by.
-    report, on_path : callable or None, default=None
-        Called with the progress of every path, and with every path when it is done.
+    whole : bool, default=True
+        Whether the paths of all rows go as far as those of the folds, or just to the choice.
+    tell : callable or None, default=None
+        Called with a `SearchState` as the work goes on.
     """
 
     estimator: Any
@@ -124,281 +82,248 @@ class PathSearch:
     scorer: Any
     began: float
     feature_names: np.ndarray | None = None
-    report: Report | None = None
-    on_path: Callable[[SolutionPath], None] | None = None
+    whole: bool = True
+    tell: Tell | None = None
+
+    @property
+    def by_price(self) -> bool:
+        """Whether the line along which is chosen is that of C, the same for several classes."""
+        return self.data.n_problems > 1 and self.estimator.multiclass != "one_s"
 
     def run(self) -> SearchedPaths:
-        """Follow the paths of every fold, then those of all rows."""
-        report = of_any(self.report)
-        folds = run_all(len(self.folds.splits), self._follow_fold, report=report)
-        paths = run_all(self.data.n_problems, self._follow_all_rows, report=report)
-        return SearchedPaths(self, [fold for fold in folds if fold is not None], paths)
-
-    def _follow_all_rows(self, index: int, progress: Report | None) -> SolutionPath:
-        return self._follow(self.data, self.data.codes, index, None, progress)
-
-    def _follow_fold(self, fold: int, progress: Report | None) -> FoldPaths | None:
-        """The paths of a fold; None where there is no time for it, but for the first."""
-        if self._is_late(fold):
-            return None
-        train, test = self.folds.splits[fold]
-        X = self.folds.train(fold)
-        data = labelled(self.estimator, X, self.y[train], self.weights_of(train))
-        paths: list[SolutionPath] = []
-        for k in range(self.data.n_problems):
-            if self._is_late(fold):
-                return None
-            path = self._follow(data, self.data.codes[train], k, fold, progress)
-            paths.append(path.detached())
-        return FoldPaths(fold, paths, self._changes(paths, test, fold))
-
-    def _is_late(self, fold: int) -> bool:
-        """Whether the time is over, before a fold without which there is a choice."""
-        limit = self._deadline(None)
-        return fold > 0 and limit is not None and time.monotonic() >= limit
-
-    def _follow(
-        self,
-        data: Labelled,
-        codes: np.ndarray,
-        index: int,
-        fold: int | None,
-        progress: Report | None,
-    ) -> SolutionPath:
-        """The path of binary problem `index` on the rows of `data`; `fold` None means all rows."""
-        signs = np.where(codes == self.data.positive(index), 1.0, -1.0)
-        estimator, began = self.estimator, time.monotonic()
-        problem = path_problem(
-            data, signs, fit_intercept=estimator.fit_intercept, penalty_weights=self.penalty_weights
+        """Follow the paths of the folds, then those of all rows."""
+        folds, stop = _Stages(self).run()
+        scored = ScoredFolds(self, folds, stop)
+        report = of_any(self._telling("all rows", len(folds) / (len(folds) + 1), scored.best))
+        paths = run_all(
+            self.data.n_problems,
+            lambda index, progress: self._follow_all_rows(index, scored, progress),
+            report=report,
         )
-        binary = self.data.n_problems == 1
-        path = followed(
-            problem,
-            self.feature_names,
-            self.data.classes if binary else None,
-            max_features=estimator.max_features,
-            deadline=self._deadline(fold),
-            progress=progress,
-        )
-        if self.on_path is not None:
-            self.on_path(path)
-        if estimator.verbose:
-            where = "all rows" if fold is None else f"fold {fold + 1} of {len(self.folds.splits)}"
-            label = "" if binary else f", class {self.data.classes.tolist()[index]!r}"
-            say(
-                f"{type(estimator).__name__}: {where}{label}: {path.n_joints} joints to "
-                f"s = {path.s[-1]:.4g}, up to {path.n_nonzero.max()} features, "
-                f"{time.monotonic() - began:.2f} s"
-            )
-        return path
-
-    def _deadline(self, fold: int | None) -> float | None:
-        """When the paths of a fold must end: every fold and the model get an even share."""
-        limit = self.estimator.time_limit
-        if limit is None:
-            return None
-        share = 1.0 if fold is None else (fold + 1) / (len(self.folds.splits) + 1)
-        return self.began + float(limit) * share
+        return SearchedPaths(scored, paths)
 
     def weights_of(self, rows: np.ndarray) -> np.ndarray | None:
         """The weights of some rows."""
         return None if self.weights is None else self.weights[rows]
 
-    def _changes(self, paths: Sequence[SolutionPath], test: np.ndarray, fold: int) -> Changes:
+    def test_weights(self, fold: int) -> np.ndarray:
+        """What the rows that a fold holds out count in an accuracy."""
+        test = self.folds.splits[fold][1]
         weights = np.ones(len(test)) if self.weights is None else self.weights[test]
         if not weights.any():
             raise ValueError(
                 f"sample_weight is zero for all rows that fold {fold + 1} of cv holds out. Use "
                 "fewer folds, or folds that spread the rows of positive weight."
             )
-        return accuracy_changes(paths, self.folds.test(fold), self.data.codes[test], weights)
+        return balanced_weights(self.y[test], weights) if self.scorer == BALANCED else weights
 
-
-@dataclass(frozen=True)
-class SearchedPaths:
-    """What a search found.
-
-    Attributes
-    ----------
-    search : PathSearch
-        What was searched.
-    folds : list of FoldPaths
-        The paths of the folds; those for which there was no time are not there.
-    paths : list of SolutionPath
-        Those of all rows: one for two classes, otherwise each class against the rest.
-    """
-
-    search: PathSearch
-    folds: list[FoldPaths]
-    paths: list[SolutionPath]
-
-    @cached_property
-    def curve(self) -> ScoreCurve:
-        """The scores along s: on intervals for the accuracy, else at the joints."""
-        paths = [path for fold in self.folds for path in fold.paths]
-        end = max(path.s[-1] for path in paths)
-        end = min([end, *(path.s[-1] for path in paths if path.stopped == "time_limit")])
-        if self.search.scorer is None:
-            places = np.unique(np.concatenate([path.knots.s for path in paths]))
-            edges, scores = accuracy_table([fold.changes for fold in self.folds], places, end)
-            middles = edges[:-1] + np.diff(edges) / 2
-            return ScoreCurve(edges[:-1], edges[1:], scores, self._counts(middles)).joined()
-        joints = np.unique(np.concatenate([path.s for path in paths]))
-        joints = joints[joints <= end]
-        scores = np.column_stack([self._scores(fold, joints) for fold in self.folds])
-        if not np.isfinite(scores).all():
-            raise ValueError(
-                "scoring gives no finite number for some fold. Choose another, or folds that hold "
-                "out rows of every class."
-            )
-        return ScoreCurve(joints, joints, scores, self._counts(joints))
-
-    def _scores(self, fold: FoldPaths, joints: np.ndarray) -> np.ndarray:
-        """What the scorer says about a fold at every joint."""
-        search, paths = self.search, fold.paths
-        scorer, test = search.scorer, search.folds.splits[fold.fold][1]
-        X, y, weights = search.folds.test(fold.fold), search.y[test], search.weights_of(test)
-        given = {} if weights is None else {"sample_weight": weights}
-        found = np.empty(len(joints))
-        for block in row_ranges(len(joints), X.shape[0] * len(paths)):
-            part = joints[block]
-            scores = np.stack([path.knots.scores(X, part) for path in paths], axis=2)
-            for k, s in enumerate(part):
-                stage = _Stage(paths, s, search.data.classes, X, scores[:, k])
-                found[block.start + k] = scorer(stage, X, y, **given)
-        return found
-
-    def _counts(self, s: np.ndarray) -> np.ndarray:
-        """The numbers of features that the folds use at every s."""
-        counts = np.empty((len(s), len(self.folds)))
-        for column, fold in enumerate(self.folds):
-            widest = max(int(path.n_nonzero.max()) for path in fold.paths) * len(fold.paths)
-            for block in row_ranges(len(s), widest):
-                counts[block, column] = np.diff(used_features(fold.paths, s[block]).indptr)
-        return counts
-
-    def held_out_scores(self, s: np.ndarray, index: int) -> np.ndarray:
-        """The decision values (len(s), n) of all rows in a problem, by folds that held them out.
-
-        That is the mean where several folds held a row out, NaN where none did.
-        """
-        n = len(self.search.y)
-        total, count = np.zeros((len(s), n)), np.zeros(n)
-        for fold in self.folds:
-            test, X = self.search.folds.splits[fold.fold][1], self.search.folds.test(fold.fold)
-            total[:, test] += fold.paths[index].knots.scores(X, s).T
-            count[test] += 1
-        return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
-
-    def selection_frequency(self, s: float) -> np.ndarray:
-        """The share of the folds that use each feature, for at least one class."""
-        place = np.array([s])
-        used = [used_features(fold.paths, place).toarray()[0] > 0 for fold in self.folds]
-        return np.mean(used, axis=0)
-
-    def pick(self, rule: str) -> tuple[int, float]:
-        """The row of the curve that a rule takes, and s."""
-        return self.curve.choose(rule, float(self.search.estimator.score_tolerance))
-
-    def keep(self) -> None:
-        """Give the estimator the point that its rule picks, and warn of paths that ended early."""
-        estimator = self.search.estimator
-        index, s = self.pick(estimator.rule)
-        tol = float(estimator.tol)
-        # A path that a limit cut short before s gives its last point.
-        ends = [min(s, float(path.s[-1])) for path in self.paths]
-        solutions = [
-            path.solution_at(end, tol=tol) for path, end in zip(self.paths, ends, strict=True)
-        ]
-        store_linear(estimator, self.search.data, solutions, self._attributes(index, s))
-        self._warn_of_time(s)
-        warn_of_gaps([*(path for fold in self.folds for path in fold.paths), *self.paths])
-
-    def is_cut(self, s: float) -> bool:
-        """Whether the time limit ended a path of a fold, or one of all rows before s."""
-        return bool(self._short()) or self._missing() > 0 or self._ends_before(s)
-
-    def _missing(self) -> int:
-        """The number of folds for which there was no time."""
-        return len(self.search.folds.splits) - len(self.folds)
-
-    def _short(self) -> list[SolutionPath]:
-        """The paths of the folds that the time limit ended."""
-        return [path for fold in self.folds for path in fold.paths if path.stopped == "time_limit"]
-
-    def _ends_before(self, s: float) -> bool:
-        return any(path.stopped == "time_limit" and path.s[-1] < s for path in self.paths)
-
-    def _attributes(self, index: int, s: float) -> dict[str, Any]:
-        """What `SparseSVCCV` keeps of the choice of s, which is in row `index` of the curve."""
-        prices = [path.knots.price(path.knots.segment(s)) for path in self.paths]
-        several = len(self.paths) > 1
-        place = np.array([s])
-        held_out = [self.held_out_scores(place, k)[0] for k in range(len(self.paths))]
-        scores = np.column_stack(held_out) if several else held_out[0]
-        found: dict[str, Any] = {
-            "s_": np.full(len(self.paths), s) if several else s,
-            "C_": np.array(prices) if several else prices[0],
-            "paths_": self.paths,
-            "best_index_": index,
-            "best_score_": float(self.curve.scores[index].mean()),
-            "cv_results_": self.curve.results(),
-            "oof_decision_function_": scores,
-            "selection_frequency_": self.selection_frequency(s),
-        }
-        found |= calibration_attributes(
-            self.search.estimator.calibration,
-            scores,
-            self.search.data.codes,
-            self.search.weights,
-            [test for _, test in self.search.folds.splits],
+    def growing(self, data: Labelled, codes: np.ndarray, index: int) -> GrowingPath:
+        """The path of binary problem `index` on the rows of `data`."""
+        signs = np.where(codes == self.data.positive(index), 1.0, -1.0)
+        estimator = self.estimator
+        problem = path_problem(
+            data, signs, fit_intercept=estimator.fit_intercept, penalty_weights=self.penalty_weights
         )
-        return found if several else found | {"path_": self.paths[0]}
+        return GrowingPath(
+            problem,
+            self.feature_names,
+            self.data.classes if self.data.n_problems == 1 else None,
+            max_features=estimator.max_features,
+        )
 
-    def _warn_of_time(self, s: float) -> None:
-        """Warn where time_limit cut a path short, or left no time for a fold."""
-        short, missing = self._short(), self._missing()
-        if missing:
-            warn(
-                f"time_limit left no time for {missing} of the {missing + len(self.folds)} folds; "
-                "s was chosen by the others. Raise time_limit, or set max_features."
+    def deadline(self, share: float) -> float | None:
+        """When this share of the time is over."""
+        limit = self.estimator.time_limit
+        return None if limit is None else self.began + float(limit) * share
+
+    def _follow_all_rows(
+        self, index: int, scored: ScoredFolds, progress: Report | None
+    ) -> SolutionPath:
+        began, grown = time.monotonic(), self.growing(self.data, self.data.codes, index)
+        path = grown.follow(
+            **scored.end_for_all_rows(index, whole=self.whole),
+            deadline=self.deadline(1.0),
+            progress=progress,
+        )
+        self.say(path, index, "all rows", time.monotonic() - began)
+        return path
+
+    def say(self, path: SolutionPath, index: int, where: str, seconds: float) -> None:
+        """Print a line for a path that is done, where that is asked for."""
+        if self.estimator.verbose:
+            several = self.data.n_problems > 1
+            label = f", class {self.data.classes.tolist()[index]!r}" if several else ""
+            say(
+                f"{type(self.estimator).__name__}: {where}{label}: {path.n_joints} joints to "
+                f"s = {path.s[-1]:.4g}, up to {path.n_nonzero.max()} features, {seconds:.2f} s"
             )
-        if short:
-            warn(
-                f"time_limit ended {len(short)} paths of the folds, the first at s = "
-                f"{min(path.s[-1] for path in short):.3g}; s was chosen up to there. Raise "
-                "time_limit, or set max_features."
+
+    def _telling(self, where: str, share: float, score: float) -> Report | None:
+        tell = self.tell
+        if tell is None:
+            return None
+        return lambda state: tell(
+            SearchState(f"{where}, {state.iteration:,} pivots of the path", share, score)
+        )
+
+
+class _Stages:
+    """The paths of the folds, all followed to one C, then to twice that, and so on."""
+
+    def __init__(self, search: PathSearch) -> None:
+        self.search, self.count = search, len(search.folds.splits)
+        self.prices, self.scores = np.empty(0), np.empty((0, 1))
+        self.stage = 0
+
+    def run(self) -> tuple[list[FoldPaths], Stop | None]:
+        """Follow until all have ended, or until going on cannot pay."""
+        search = self.search
+        if self.count > MOST_TOGETHER or not (
+            search.estimator.stop_early or search.estimator.time_limit is not None
+        ):
+            done = self._each(lambda fold, report: self._whole(fold, report))
+            return [fold for fold in done if fold is not None], None
+        begun = self._each(lambda fold, report: self._begun(fold))
+        folds = [fold for fold in begun if fold is not None]
+        least = min(1.0 / top if top > 0 else math.inf for fold in folds for top in fold.tops)
+        stop = None
+        self.stage = _FIRST_STAGE if math.isfinite(least) else _LAST_STAGE
+        self.prices = np.array([least / 2])
+        self.scores = np.array([[fold.scored(np.array([least / 2]))[0] for fold in folds]])
+        while True:
+            price = least * 2.0**self.stage if self.stage < _LAST_STAGE else math.inf
+            self._each(
+                lambda fold, report: folds[fold].follow(price, report),  # noqa: B023
+                len(folds),
             )
-        if self._ends_before(s):
-            warn(
-                f"time_limit ended the path of all rows before the chosen s = {s:.3g}; the model "
-                "is the last point that was reached. Raise time_limit, or set max_features."
+            if all(fold.ended for fold in folds) or any(fold.cut for fold in folds):
+                break
+            stop = self._look(folds, price)
+            if stop is not None and search.estimator.stop_early:
+                break
+            stop = None
+            self.stage += 1
+        return [fold.done() for fold in folds], stop
+
+    def _each(
+        self, work: Callable[[int, Report | None], Any], count: int | None = None
+    ) -> list[Any]:
+        """Do something in every fold, some at a time."""
+        report = None if self.search.tell is None else self._report
+        return run_all(self.count if count is None else count, work, report=report)
+
+    def _begun(self, fold: int) -> _FoldInProgress | None:
+        """A fold; None where there is no time for it, but for the first."""
+        end = self.search.deadline(1.0)
+        if fold > 0 and end is not None and time.monotonic() >= end:
+            return None
+        return _FoldInProgress(self.search, fold)
+
+    def _report(self, fold: int, state: Any) -> None:
+        assert self.search.tell is not None
+        best = self.scores.mean(axis=1).max(initial=math.nan) if len(self.scores) else math.nan
+        rows = len(self.search.folds.splits[fold][0])
+        part = min(1.0, state.iteration / (JOINTS_PER_ROW * rows))
+        self.search.tell(
+            SearchState(
+                f"fold {fold + 1} of {self.count}, {state.iteration:,} pivots of the path",
+                part * self.count / (self.count + 1),
+                float(best),
             )
+        )
+
+    def _whole(self, fold: int, report: Report | None) -> FoldPaths | None:
+        paths = self._begun(fold)
+        if paths is None:
+            return None
+        paths.follow(math.inf, report)
+        return paths.done()
+
+    def _look(self, folds: list[_FoldInProgress], price: float) -> Stop | None:
+        """The scores up to a C, and whether they say that this is enough."""
+        since = self.prices[-1] if len(self.prices) > 1 else 2 * self.prices[0]
+        count = max(1, round(_LOOKS * math.log2(price / since)))
+        places = price * 2.0 ** (np.arange(1 - count, 1) / _LOOKS)
+        if len(self.prices) == 1:
+            places = np.append(since, places)
+        found = self._each(lambda fold, report: folds[fold].scored(places), len(folds))
+        self.prices = np.append(self.prices, places)
+        self.scores = np.vstack([self.scores, np.column_stack(found)])
+        return stop_at(self.prices, self.scores)
 
 
-class _Stage(LinearClassifier):
-    """A point of a fold's paths as a fitted classifier, for scorers."""
+JOINTS_PER_ROW = 2.5
+"""About the joints of a whole path, per row."""
 
-    def __init__(
+
+class _FoldInProgress:
+    """The paths of one fold in progress, and what they say about the rows that were held out."""
+
+    def __init__(self, search: PathSearch, fold: int) -> None:
+        self.search, self.number = search, fold
+        train, _ = search.folds.splits[fold]
+        X = search.folds.train(fold)
+        data = labelled(search.estimator, X, search.y[train], search.weights_of(train))
+        codes = search.data.codes[train]
+        self.held_out: Matrix = search.folds.test(fold)
+        self.weights = search.test_weights(fold)
+        self.growing = [search.growing(data, codes, k) for k in range(search.data.n_problems)]
+        self.paths = [growing.follow(s_max=0.0) for growing in self.growing]
+        self.tops = [float(path.penalties[0]) for path in self.paths]
+        self.seconds = 0.0
+
+    @property
+    def ended(self) -> bool:
+        """Whether no path can be followed any further."""
+        return all(path.stopped not in ("penalty_min", "s_max") for path in self.paths)
+
+    @property
+    def cut(self) -> bool:
+        """Whether the time limit ended a path."""
+        return any(path.stopped == "time_limit" for path in self.paths)
+
+    def follow(self, price: float, report: Report | None) -> None:
+        """Go on to a C, in this fold's share of the time that is left."""
+        began = time.monotonic()
+        count = len(self.search.folds.splits)
+        end = self.search.deadline(count / (count + 1))
+        rounds = math.ceil((count - self.number) / max(1, min(count, allowed())))
+        if end is not None:
+            end = began + max(0.0, end - began) / rounds
+        for k, growing in enumerate(self.growing):
+            if self.paths[k].stopped in ("penalty_min", "s_max"):
+                now = time.monotonic()
+                part = None if end is None else now + max(0.0, end - now) / (len(self.paths) - k)
+                self.paths[k] = self._followed(growing, self.paths[k], price, part, report)
+        self.seconds += time.monotonic() - began
+
+    def _followed(
         self,
-        paths: Sequence[SolutionPath],
-        s: float,
-        classes: np.ndarray,
-        known: Matrix,
-        scores: np.ndarray,
-    ) -> None:
-        self.classes_ = classes
-        self.n_features_in_ = paths[0].n_features_in_
-        self.intercept_ = np.array([np.interp(s, p.knots.s, p.knots.intercepts) for p in paths])
-        self._paths, self._s, self._known, self._scores = paths, s, known, scores
+        growing: GrowingPath,
+        before: SolutionPath,
+        price: float,
+        deadline: float | None,
+        report: Report | None,
+    ) -> SolutionPath:
+        limits: dict[str, Any] = {"deadline": deadline, "progress": report}
+        path = growing.follow(penalty_min=1.0 / price, **limits)
+        if path.stopped == "penalty_min" and path.n_joints == before.n_joints:
+            # Nothing happens any more: perhaps this is the end.
+            further = growing.follow(s_max=float(path.s[-1]) * (1 + _SAME_S), **limits)
+            if further.stopped == "end":
+                return further
+        return path
 
-    @cached_property
-    def coef_(self) -> np.ndarray:
-        """The coefficients, which few scorers ask for."""
-        return np.array([path.knots.solution(self._s)[0] for path in self._paths])
+    def scored(self, prices: np.ndarray) -> np.ndarray:
+        """The scores at some values of C."""
+        return FoldPaths(self.paths, self.number, self.held_out, self.weights).scores_at(
+            self.search, prices
+        )
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The scores of X, which are at hand for the rows that were held out."""
-        if X is not self._known:
-            return super().decision_function(X)
-        return self._scores[:, 0] if self._scores.shape[1] == 1 else self._scores
+    def done(self) -> FoldPaths:
+        """What is kept of the fold: its paths without the rows that they were made from."""
+        where = f"fold {self.number + 1} of {len(self.search.folds.splits)}"
+        for k, path in enumerate(self.paths):
+            self.search.say(path, k, where, self.seconds / len(self.paths))
+        paths = [path.detached() for path in self.paths]
+        return FoldPaths(paths, self.number, self.held_out, self.weights)

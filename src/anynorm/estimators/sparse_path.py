@@ -161,6 +161,35 @@ def followed(
     return SolutionPath(problem, record, feature_names, classes)
 
 
+class GrowingPath:
+    """The path of a problem, followed further and further."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        feature_names: np.ndarray | None,
+        classes: np.ndarray | None,
+        *,
+        max_features: int | None,
+    ) -> None:
+        from anynorm.solvers import one_norm  # Numba: for those who fit, not predict
+
+        self._path = one_norm.PathInProgress(problem, max_features=max_features)
+        self._made_of = problem, feature_names, classes
+
+    def follow(self, **limits: Any) -> SolutionPath:
+        """Go on to the limits of `PathInProgress.follow`; the path from s = 0."""
+        from anynorm.solvers import one_norm
+
+        problem, *names = self._made_of
+        try:
+            record = self._path.follow(**limits)
+        except one_norm.RecordInterrupted as interrupted:
+            done = SolutionPath(problem, interrupted.record, *names)
+            raise PathInterrupted(done) from interrupted
+        return SolutionPath(problem, record, *names)
+
+
 def warn_of_gaps(paths: Sequence[SolutionPath | LassoPath], tol: float = VERIFIED) -> None:
     """Warn where rounding ended paths early or left joints that are not verified."""
     stuck = sum(path.stopped == "stuck" for path in paths)

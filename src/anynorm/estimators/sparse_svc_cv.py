@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from anynorm.estimators._cross_validation import Folds, SearchedClassifier, scorer_of
+from anynorm.estimators._cross_validation import (
+    BALANCED,
+    Folds,
+    SearchedClassifier,
+    scorer_of,
+)
 from anynorm.estimators._docs import documented_like
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._path_search import PathSearch
@@ -33,19 +38,30 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
         shuffled rows, the same in every fit; where `fit` gets ``groups``, folds that keep the
         groups together.
     scoring : str, callable or None, default=None
-        What to maximise.  None and "accuracy" are exact for every s.  Any other scorer, by name
-        or as a callable ``(estimator, X, y)``, is evaluated at the joints of all folds.  Where
-        `sample_weight` is given, it counts in the score too.
+        What to maximise.  None, "accuracy" and "balanced_accuracy" are exact for every s.  Any
+        other scorer, by name or as a callable ``(estimator, X, y)``, is evaluated at the joints of
+        all folds, 2000 of them where there are more.  Where `sample_weight` is given, it counts in
+        the score too.
     rule : {"best", "one_se", "fewest"}, default="best"
-        How to choose from the mean scores.  "best": the highest.  "one_se": the smallest s whose
-        score is within one standard error of the best.  "fewest": the fewest features, in the
-        mean over the folds, among the scores within `score_tolerance` of the best.  At ties the
-        middle of the leftmost interval.
+        How to choose from the mean scores.  "best": the highest.  "one_se": the smallest s (or C,
+        see `multiclass`) whose score is within one standard error of the best.  "fewest": the
+        fewest features, in the mean over the folds, among the scores within `score_tolerance` of
+        the best.  At ties the middle of the leftmost interval.
     score_tolerance : float, default=0.01
         How far below the best score ``rule="fewest"`` may go.
     max_features : int or None, default=None
         Follow the paths until more features than that would be in use; a path is then taken to
-        stay at its last point.
+        stay at its last point.  Where the score still rose there, the fit warns.
+    multiclass : {"one_C", "one_s", "each"}, default="one_C"
+        What the paths of several classes have in common: the price C of the loss, the bound s, or
+        nothing.  All are chosen by the score of the whole classifier; "each" begins with one C for
+        all and moves class by class while the score rises.
+    stop_early : bool, default=True
+        Whether to end the search where going on cannot pay: the paths of all folds are followed
+        together, C is doubled from stage to stage, and the last is that at which, over the last
+        factor of ten in C, every score is more than one standard error below the best, or the best
+        is above what came before by less than a quarter of its standard error.  Neither counts
+        before the best is one standard error above the score of no features.
     penalty_weights : as in `SparseSVC`
     fit_intercept : bool, default=True
         Whether to fit an intercept; it is not penalised.
@@ -69,13 +85,15 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
     Attributes
     ----------
     s_ : float or ndarray of shape (K,)
-        The chosen bound; one value, repeated for each class where there are more than two.
+        The chosen bound, or those of the classes where there are more than two.
     C_ : float or ndarray of shape (K,)
         The price at which the model solves ``sum u_j |w_j| + C * loss``, per class.
     path_ : SolutionPath
-        The path of all rows; only for two classes.
+        The path of all rows, as far as the folds were followed; only for two classes.
     paths_ : list of SolutionPath
         The paths of all rows: one for two classes, otherwise each class against the rest.
+    stopped_ : str
+        Where and why the search ended early, in words; empty where all paths came to their end.
     best_index_ : int
         The place of the choice in ``cv_results_``.
     best_score_ : float
@@ -84,7 +102,8 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
         A row for each interval of s in which no fold's score and no fold's number of features
         changes (for other scorers than accuracy, a row for each joint): ``s_low``, ``s_high``,
         ``param_s`` (the middle), ``params``, ``split0_test_score``, ..., ``mean_test_score``,
-        ``std_test_score``, ``rank_test_score``, ``mean_n_features``.
+        ``std_test_score``, ``rank_test_score``, ``mean_n_features``.  Where several classes have
+        one C, the intervals are those of C: ``C_low``, ``C_high``, ``param_C``.
     oof_decision_function_ : ndarray of shape (n,) or (n, K)
         The decision values at ``s_`` of each row by the folds that held it out: their mean where
         there are several, NaN where there is none.
@@ -111,8 +130,8 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
 
     Notes
     -----
-    Several classes are handled one against the rest with one s for all, which is chosen by the
-    score of the whole classifier: its accuracy is an exact step function too.
+    Several classes are handled one against the rest, and chosen by the score of the whole
+    classifier: its accuracy is an exact step function of s, or of C, too.
 
     Examples
     --------
@@ -137,6 +156,8 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
         rule: str = "best",
         score_tolerance: float = 0.01,
         max_features: int | None = None,
+        multiclass: str = "one_C",
+        stop_early: bool = True,
         penalty_weights: Any = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
@@ -151,6 +172,8 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
         self.rule = rule
         self.score_tolerance = score_tolerance
         self.max_features = max_features
+        self.multiclass = multiclass
+        self.stop_early = stop_early
         self.penalty_weights = penalty_weights
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
@@ -168,8 +191,15 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
             weights=weights,
             penalty_weights=usable_penalties(self.penalty_weights, data),
             folds=folds,
-            scorer=None if self.scoring == "accuracy" else scorer_of(self.scoring),
+            scorer=_scorer(self.scoring),
             began=began,
             feature_names=data.feature_names,
         )
         search.run().keep()
+
+
+def _scorer(scoring: Any) -> Any:
+    """What `PathSearch` takes: the accuracies that it knows by themselves, or a scorer."""
+    if isinstance(scoring, str) and scoring in ("accuracy", BALANCED):
+        return None if scoring == "accuracy" else BALANCED
+    return scorer_of(scoring)

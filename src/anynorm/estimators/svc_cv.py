@@ -92,7 +92,7 @@ class SVCCV(SearchedClassifier, CalibratedClassifier, KernelClassifier):
         smaller gamma.
     score_tolerance : float, default=0.01
         How far below the best score ``rule="fewest"`` may go.
-    early_stopping : bool, default=True
+    stop_early : bool, default=True
         Whether to leave out the other folds of a setting that would not be chosen if it were
         perfect there.  It never changes the choice, and is done for ``rule="best"`` and "fewest"
         with scores that are at most 1 by definition: accuracy, "balanced_accuracy", "roc_auc",
@@ -194,7 +194,7 @@ class SVCCV(SearchedClassifier, CalibratedClassifier, KernelClassifier):
         scoring: Any = None,
         rule: str = "best",
         score_tolerance: float = 0.01,
-        early_stopping: bool = True,
+        stop_early: bool = True,
         slack: str | Norm | SquaredL2 = "l1",
         constraints: Constraints = "inequality",
         budget: Any = None,
@@ -216,7 +216,7 @@ class SVCCV(SearchedClassifier, CalibratedClassifier, KernelClassifier):
         self.scoring = scoring
         self.rule = rule
         self.score_tolerance = score_tolerance
-        self.early_stopping = early_stopping
+        self.stop_early = stop_early
         self.slack = slack
         self.constraints = constraints
         self.budget = budget

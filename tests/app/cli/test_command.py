@@ -9,6 +9,7 @@ from rich.console import Console
 from anynorm import __version__
 from anynorm.app import cli
 from anynorm.app.cli import output
+from anynorm.app.job import Doing
 
 
 def test_python_m_anynorm_is_the_command_and_starts_without_heavy_packages():
@@ -37,16 +38,18 @@ def test_missing_packages_are_named_with_the_remedy(monkeypatch, capsys):
     assert "pip install 'anynorm[cli]'" in message
 
 
-def test_the_bar_shows_the_gap_and_a_hint_where_it_takes_long(monkeypatch):
-    terminal = Console(force_terminal=True, width=100, record=True, stderr=True)
+def test_the_bar_says_what_is_done_what_is_left_and_a_hint_where_it_takes_long(monkeypatch):
+    terminal = Console(force_terminal=True, width=140, record=True, stderr=True)
     monkeypatch.setattr(output, "err", lambda: terminal)
     monkeypatch.setattr(output, "_LONG", -1.0)
     with output.progress_bar(hidden=False, hint="shorten it") as show:
-        show(0.25, "choosing the model", 1.5e-3)
-        show(0.3, "choosing the model", None)
+        show(Doing(0.0, "preparing", "This takes about 3 minutes: all of it."))
+        show(Doing(0.25, "choosing the model", "fold 2 of 5, 300 pivots of the path", 83.2))
     text = terminal.export_text()
+    assert "This takes about 3 minutes: all of it.\n" in text
     assert "choosing the model" in text
-    assert "gap 1.5e-03" in text
+    assert "fold 2 of 5, 300 pivots of the path" in text
+    assert "about 1:24 left" in text
     assert text.count("shorten it") == 1
 
 
@@ -54,7 +57,8 @@ def test_a_hidden_bar_prints_nothing(monkeypatch):
     terminal = Console(force_terminal=True, record=True, stderr=True)
     monkeypatch.setattr(output, "err", lambda: terminal)
     with output.progress_bar(hidden=True) as show:
-        show(0.5, "choosing the model", 1e-3)
+        show(Doing(0.0, "preparing", "This takes about 3 minutes."))
+        show(Doing(0.5, "choosing the model"))
     assert terminal.export_text() == ""
 
 

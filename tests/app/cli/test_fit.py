@@ -48,8 +48,8 @@ def fit(data, folder, *more, code=0):
     return result
 
 
-def fit_json(data, folder, *more):
-    return json.loads(fit(data, folder, "--json", *more).stdout)
+def fit_json(data, folder, *more, code=0):
+    return json.loads(fit(data, folder, "--json", *more, code=code).stdout)
 
 
 @pytest.fixture(scope="module")
@@ -194,15 +194,16 @@ def test_rows_that_look_ordered_are_told_of_with_the_remedy(tmp_path):
     frame["patient"], frame["status"] = np.arange(48) // 3, np.repeat(["ill", "well"] * 8, 3)
     frame.to_csv(tmp_path / "runs.csv", index=False)
 
-    def told(out, *more):
-        console = fit(tmp_path / "runs.csv", tmp_path / out, "--max-features", 2, *more).output
+    def told(out, *more, code=0):
+        given = tmp_path / "runs.csv", tmp_path / out, "--max-features", 2
+        console = fit(*given, *more, code=code).output
         report = (tmp_path / out / "report.html").read_text()
         for text in ("The rows look ordered", "--group COLUMN"):
             assert (text in report) == (text in " ".join(console.split()))
         return "The rows look ordered" in report
 
     assert told("plain", "--drop", "patient")
-    assert not told("grouped", "--group", "patient")
+    assert not told("grouped", "--group", "patient", code=4)  # there is nothing to be learnt
     frame.sample(frac=1.0, random_state=0).to_csv(tmp_path / "runs.csv", index=False)
     assert not told("shuffled", "--drop", "patient")
 
@@ -217,7 +218,7 @@ def test_scoring_decides_what_is_reported(data, tmp_path, scoring, name):
 def test_leave_one_out(data, tmp_path):
     small = tmp_path / "small.csv"
     frame(8).to_csv(small, index=False)
-    values = fit_json(small, tmp_path / "out", "--cv", "loo", "--max-features", 1)
+    values = fit_json(small, tmp_path / "out", "--cv", "loo", "--max-features", 1, code=4)
     assert "each of 8 left out" in values["error"]["judged_by"]
 
 
@@ -324,13 +325,15 @@ def test_without_a_target_the_message_says_how_to_name_it(data, tmp_path):
     assert "--target" in result.stderr
 
 
-def test_too_little_time_exits_with_3_and_still_writes(tmp_path):
+def test_too_little_time_is_told_and_a_model_still_written(tmp_path):
     rng = np.random.default_rng(0)
     noise = pd.DataFrame(rng.normal(size=(300, 20))).add_prefix("x")  # a long path
     noise["sample"], noise["status"] = [f"P{row}" for row in range(300)], np.arange(300) % 2
     noise.to_csv(tmp_path / "data.csv", index=False)
     result = fit(tmp_path / "data.csv", tmp_path / "out", "--time-limit", 1e-6, code=3)
     assert "--time-limit" in result.stderr
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "The best model in the time: --time-limit ended 3 paths of the folds" in report
     assert {file.name for file in (tmp_path / "out").iterdir()} == FILES
 
 
@@ -343,7 +346,7 @@ def test_what_is_not_certified_exits_with_3(data, tmp_path, monkeypatch):
         model.certificate_ = replace(model.certificate_, status=Status.MAX_ITER)
         return learned
 
-    monkeypatch.setitem(job._LEARN, "sparse", uncertified)
+    monkeypatch.setitem(job._LEARN, "hinge", uncertified)
     assert "Not converged" in fit(data, tmp_path, "--max-features", 1, code=3).stderr
 
 
@@ -355,7 +358,7 @@ def test_interruption_leaves_the_files_of_before(data, tmp_path, monkeypatch, wh
     for name in FILES:
         (tmp_path / name).write_text("before")
     if where == "fit":
-        monkeypatch.setitem(job._LEARN, "sparse", interrupted)
+        monkeypatch.setitem(job._LEARN, "hinge", interrupted)
     else:
         monkeypatch.setattr("anynorm.app.report.write_report", interrupted)
     result = fit(data, tmp_path, "--max-features", 1, code=130)

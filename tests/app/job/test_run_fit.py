@@ -35,7 +35,7 @@ def sparse():
 def test_the_curve_is_that_of_scaling_inside_the_folds(sparse):
     """Leaks would show: every fold is put together with a scaler of its own."""
     X, y = sparse.table.features.to_numpy(), sparse.oof.y
-    curve = sparse.learned.detail.found.curve
+    curve = sparse.learned.detail.found.scored.curve
     for fold, (train, test) in enumerate(numbered_splits(sparse.oof.folds)):
         scaler = StandardScaler().fit(X[train])
         path = sparse_svm_path(scaler.transform(X[train]), y[train])
@@ -247,9 +247,10 @@ def test_other_scores_choose_too(scoring):
         "error",
     ]
     detail = found.learned.detail
-    s, curve = detail.s, detail.found.curve
+    choice, curve = detail.picks["best"], detail.found.scored.curve
+    assert curve.low[choice.row] <= choice.place <= curve.high[choice.row]
     best = curve.scores.mean(axis=1).max()
-    assert curve.scores[np.flatnonzero(curve.low == s)[0]].mean() == pytest.approx(best)
+    assert curve.scores[choice.row].mean() == pytest.approx(best)
 
 
 def test_a_rare_class_of_several_is_no_obstacle():
@@ -284,7 +285,8 @@ def test_any_number_of_threads_gives_the_same(sparse):
 
 
 def test_progress_only_grows_and_ends_at_one():
-    shares = []
-    run_fit(table_of(30), FitOptions(cv=3), show=lambda share, what, gap: shares.append(share))
+    shown = []
+    run_fit(table_of(30), FitOptions(cv=3), show=shown.append)
+    shares = [doing.share for doing in shown]
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1.0)

@@ -1,4 +1,4 @@
-"""The commands and how they fail: 0 is fine, 2 is bad input, 3 is not converged."""
+"""The commands and how they fail: bad input, not converged, no better than guessing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from anynorm.app.cli.warm_up import warm_up
 app = typer.Typer(
     name="anynorm",
     help="Support vector machines with a certificate: fit, judge, explore.",
-    epilog="Exit codes: 0 fine, 2 bad input, 3 not converged.",
+    epilog="Exit codes: 0 fine, 2 bad input, 3 not converged, 4 a model no better than the most "
+    "frequent class.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,10 +13,7 @@ from anynorm.app.cli import arguments, output
 if TYPE_CHECKING:
     from anynorm.app.job import Fitted
 
-_HINTS = (
-    "This takes a while; --time-limit SECONDS ends it.",
-    "This takes a while; --max-features 20 shortens the paths, --time-limit SECONDS ends them.",
-)
+_HINT = "This takes a while; --time-limit SECONDS ends it with the best model so far."
 _SHOWN = 20  # features in the printed table; all are in features.csv
 
 
@@ -51,6 +49,14 @@ def fit(
             "the 2-norm SVM.",
         ),
     ] = "sparse",
+    loss: Annotated[
+        str,
+        arguments.choice_option(
+            metavar="auto|hinge|squared_hinge",
+            help="For --model sparse. hinge: the exact path. squared_hinge: a range of C, much "
+            "faster on large data. auto: the path where it takes some seconds at the most.",
+        ),
+    ] = "auto",
     scale: arguments.Scale = "standard",
     max_features: arguments.MaxFeatures = None,
     budget: Annotated[
@@ -67,6 +73,13 @@ def fit(
             "under the ROC curve.",
         ),
     ] = "error",
+    class_weight: Annotated[
+        str | None,
+        arguments.choice_option(
+            metavar="balanced|LABEL=WEIGHT,...",
+            help="What rows of a class weigh in the fit; balanced: all classes the same in total.",
+        ),
+    ] = None,
     cv: Annotated[
         str,
         arguments.choice_option(
@@ -96,17 +109,19 @@ def fit(
     The folder gets model.anynorm, report.html (open it in a browser), features.csv and
     oof_predictions.csv; with --test also test_predictions.csv.
     """
+    began = time.monotonic()
     with output.exit_codes():
-        from anynorm.app.job import FitOptions, run_fit, summary, write_results
+        from anynorm.app.job import Doing, FitOptions, run_fit, summary, write_results
         from anynorm.app.job.writing import usable_folder
         from anynorm.app.tables import read_table
 
         options = FitOptions(
             model=model, scale=scale, max_features=max_features, scoring=scoring, cv=cv, rule=rule,
-            budget=budget, seed=seed, jobs=jobs, time_limit=time_limit,
+            budget=budget, seed=seed, jobs=jobs, time_limit=time_limit, loss=loss,
+            class_weight=class_weight,
         )  # fmt: skip
         usable_folder(folder)
-        with output.progress_bar(hidden=quiet, hint=_HINTS[options.model == "sparse"]) as show:
+        with output.progress_bar(hidden=quiet, hint=_HINT) as show:
             reading: dict[str, Any] = {
                 "target": target, "id": id, "group": group, "positive": positive,
                 "drop": tuple(drop or ()), "text": tuple(text or ()), "transpose": transpose,
@@ -114,23 +129,28 @@ def fit(
             }  # fmt: skip
             table = read_table(data, **reading)
             held = None if test is None else read_table(test, **reading, for_prediction=True)
-            fitted = run_fit(table, options, test=held, show=show)
-            show(1.0, "writing", None)
+            fitted = run_fit(table, options, test=held, show=show, began=began)
+            show(Doing(1.0, "writing"))
             files = write_results(fitted, folder)
         if as_json:
             output.print_json(summary(fitted) | {"files": [str(file) for file in files]})
         elif not quiet:
             _print_result(fitted, files)
+        if fitted.no_better:
+            output.err().print(f"[bold yellow]No better:[/] {output.escape(fitted.no_better)}")
         if not fitted.converged:
             for problem in fitted.problems or ["The model is not certified to its tolerance."]:
                 output.err().print(f"[bold yellow]Not converged:[/] {output.escape(problem)}")
+        if fitted.no_better:
+            raise typer.Exit(output.NO_BETTER)
+        if not fitted.converged:
             raise typer.Exit(output.NOT_CONVERGED)
 
 
 def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
     """The short result."""
     from anynorm.app.job.measures import MEASURES
-    from anynorm.app.job.results import choice_of, feature_table, n_chosen
+    from anynorm.app.job.results import BASELINE, choice_of, feature_table, n_chosen
 
     console, model = output.out(), fitted.learned.model
     n, p = len(fitted.table.ids), len(fitted.learned.preparation.get_feature_names_out())
@@ -141,6 +161,7 @@ def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
     features = "1 feature" if p == 1 else f"{p:,} features"
     facts = [("Data", f"{n:,} rows ({_counts(fitted)}), {features}")]
     facts += [output.error_fact(error, fitted.judged_by) for error in fitted.errors]
+    facts.insert(2, ("Baseline", f"{output.percent(fitted.baseline)} ({BASELINE})"))
     value, error_of_mean = fitted.selection_error
     facts.append(
         (

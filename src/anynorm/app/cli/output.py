@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +18,13 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from anynorm.app.job.measures import Estimate
+    from anynorm.app.job.schedule import Doing, Show
 
-OK, BAD_INPUT, NOT_CONVERGED, INTERRUPTED = 0, 2, 3, 130  # exit codes; 130 as shells do at Ctrl-C
+# Exit codes; 130 as shells do at Ctrl-C.
+OK, BAD_INPUT, NOT_CONVERGED, NO_BETTER, INTERRUPTED = 0, 2, 3, 4, 130
 
 _WIDEST = 100_000  # characters: wider than any table, so that its own width is measured
 _LONG = 30.0  # seconds
-
-Show = Callable[[float, str, float | None], None]
 
 
 def out() -> Console:
@@ -67,32 +67,48 @@ def escape(text: str) -> str:
 
 @contextmanager
 def progress_bar(*, hidden: bool, hint: str = "") -> Iterator[Show]:
-    """A bar on the terminal, with the last gap; nothing where stderr is no terminal.
+    """A bar on the terminal, with what is being done and the time that is left.
 
-    `hint` is printed where the work turns out to be long.
+    Where stderr is no terminal, there is no bar, but the announcement of a long job.  `hint` is
+    printed where the work turns out to be long.
     """
     console, began, told = err(), time.monotonic(), hidden or not hint
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
-        TextColumn("{task.fields[gap]}"),
+        TextColumn("{task.fields[detail]}"),
         TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
     )
     disabled = hidden or not console.is_terminal
     progress = Progress(*columns, console=console, transient=True, disable=disabled)
     with nullcontext() if disabled else progress:  # Rich 14 ends even a disabled one with a line
-        task = progress.add_task("reading", total=1.0, gap="")
+        task = progress.add_task("reading", total=1.0, detail="", left="")
 
-        def show(share: float, what: str, gap: float | None) -> None:
+        def show(doing: Doing) -> None:
             nonlocal told
-            if not told and share < 0.5 and time.monotonic() - began > _LONG:
+            if doing.what == "preparing" and doing.detail and not hidden:
+                progress.console.print(escape(doing.detail))
+            if not told and doing.share < 0.5 and time.monotonic() - began > _LONG:
                 told = True
                 progress.console.print(hint)
-            text: dict[str, Any] = {} if gap is None else {"gap": f"gap {gap:.1e}"}
-            progress.update(task, completed=share, description=what, **text)
+            left = "" if doing.left is None else f"about {_clock(doing.left)} left"
+            progress.update(
+                task,
+                completed=doing.share,
+                description=doing.what,
+                detail=escape(doing.detail),
+                left=left,
+            )
 
         yield show
+
+
+def _clock(seconds: float) -> str:
+    """A time as minutes and seconds."""
+    minutes, rest = divmod(math.ceil(seconds), 60)
+    return f"{minutes}:{rest:02d}"
 
 
 def print_json(values: Any) -> None:

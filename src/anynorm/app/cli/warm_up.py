@@ -16,6 +16,7 @@ def warm_up(quiet: arguments.Quiet = False) -> None:
     """
     with output.exit_codes():
         from anynorm.app.first_fits import first_fits
+        from anynorm.app.job import Doing
         from anynorm.design.code_cache import cache_folder
 
         folder = cache_folder()
@@ -28,7 +29,7 @@ def warm_up(quiet: arguments.Quiet = False) -> None:
         with output.progress_bar(hidden=quiet) as show, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # only the code of the fits is of interest
             for index, one in enumerate(found):
-                show(index / len(found), one.name, None)
+                show(Doing(index / len(found), one.name))
                 one.run()
         if not quiet:
             output.out().print(

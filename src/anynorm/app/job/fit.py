@@ -11,22 +11,27 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from anynorm.app.job.cost import announcement, entries_of, method_for
 from anynorm.app.job.folds import fold_numbers, make_splits
 from anynorm.app.job.grid_learning import learn_grid, with_other_budgets
 from anynorm.app.job.kernel_learning import learn_kernel
 from anynorm.app.job.learning import Learned, Task
-from anynorm.app.job.measures import Estimate, estimate
-from anynorm.app.job.options import FitOptions
+from anynorm.app.job.measures import Estimate, blind_error, estimate
+from anynorm.app.job.options import FitOptions, OptionError
 from anynorm.app.job.path_learning import learn_path
+from anynorm.app.job.price_learning import learn_prices
 from anynorm.app.job.row_order import row_order
-from anynorm.app.job.schedule import Schedule, Show
+from anynorm.app.job.schedule import Doing, Schedule, Show
 from anynorm.app.job.walk_learning import learn_walk
 from anynorm.app.tables import Preparation, Table, TableError
 from anynorm.design.threads import Threads
 from anynorm.estimators._cross_validation import standard_error
+from anynorm.estimators._messages import warn
 from anynorm.problem.solution import Status
 
-_LEARN = {"sparse": learn_path, "reweighted": learn_walk, "kernel": learn_kernel}
+_LEARN = {"reweighted": learn_walk, "kernel": learn_kernel}
+_LEARN_SPARSE = {"hinge": learn_path, "squared_hinge": learn_prices}
+_UNEVEN = 9  # rows of the largest class for each of the smallest, from which on that is noted
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,8 @@ class Fitted:
         the plain error.
     judged_by : str
         Where these rows come from, in words.
+    baseline : float
+        The first of the errors, of a model that always predicts the most frequent class.
     selection_error : tuple of float
         The cross-validated measure of the choice on the rows that chose it, which is too good,
         and its standard error over the folds.
@@ -85,6 +92,8 @@ class Fitted:
         What was done to the data; what did not go as it should.
     converged : bool
         Whether the model is certified to its tolerance, and no search was cut short.
+    cut : bool
+        Whether the time limit ended a part of the searches.
     seconds : float
         The time for everything.
     """
@@ -95,12 +104,14 @@ class Fitted:
     learned: Learned
     errors: list[Estimate]
     judged_by: str
+    baseline: float
     selection_error: tuple[float, float]
     oof: Held
     test: Held | None
     notes: list[str]
     problems: list[str]
     converged: bool
+    cut: bool
     seconds: float
 
     @property
@@ -108,9 +119,32 @@ class Fitted:
         """The rows that the errors are those of."""
         return self.oof if self.test is None else self.test
 
+    @property
+    def no_better(self) -> str:
+        """That the model is no better than the most frequent class, in words; empty if it is."""
+        error = self.errors[0]
+        counts = np.bincount(self.oof.y, minlength=len(self.classes))
+        always = f"always predicting {self.classes.tolist()[int(counts.argmax())]}"
+        if not getattr(self.learned.model, "coef_", np.ones(1)).any():
+            return (
+                f"The model uses no feature: it is {always}, with an {error.measure} of "
+                f"{self.baseline:.1%}."
+            )
+        if error.value < self.baseline:
+            return ""
+        return (
+            f"The model is no better than the most frequent class: its {error.measure} is "
+            f"{error.value:.1%}, that of {always} {self.baseline:.1%}."
+        )
+
 
 def run_fit(
-    table: Table, options: FitOptions, *, test: Table | None = None, show: Show | None = None
+    table: Table,
+    options: FitOptions,
+    *,
+    test: Table | None = None,
+    show: Show | None = None,
+    began: float | None = None,
 ) -> Fitted:
     """Choose a model, fit it to all rows, and estimate its error on rows that had no part in it.
 
@@ -124,7 +158,9 @@ def run_fit(
         Rows to judge the model by.  Without them the whole search is repeated in each fold of an
         outer cross-validation.
     show : callable or None, default=None
-        ``show(share, what, gap)`` is called as the work goes on.
+        Called with a `Doing` as the work goes on.
+    began : float or None, default=None
+        When the time that is limited began, on `time.monotonic`'s clock; None is now.
 
     Returns
     -------
@@ -149,14 +185,21 @@ def run_fit(
     (True, True)
     """
     with Threads(options.jobs):
-        return _fitted(table, options, test, show)
+        return _fitted(table, options, test, show, began)
 
 
-def _fitted(table: Table, options: FitOptions, test: Table | None, show: Show | None) -> Fitted:
+def _fitted(
+    table: Table,
+    options: FitOptions,
+    test: Table | None,
+    show: Show | None,
+    began: float | None,
+) -> Fitted:
     if table.target is None:
         raise TableError("say which column has the classes: --target NAME.", source=table.source)
     classes = ordered_classes(table.target, table.positive)
     y = codes_of(table.target, classes)
+    _check_weights(options, classes)
     whole = Preparation(scale=options.scale).fit(table.features)
     held = None if test is None else _Asked.of(test, table, classes, whole)
     splits, fold_notes = make_splits(y, table.groups, options)
@@ -170,10 +213,19 @@ def _fitted(table: Table, options: FitOptions, test: Table | None, show: Show | 
         preparation=Preparation(scale=options.scale, kinds=whole.kinds_),
         options=options,
         splits=splits,
+        n_features=len(whole.get_feature_names_out()),
+        n_entries=entries_of(table.features, len(whole.get_feature_names_out())),
     )
     # made before any work: the rows of an outer fold may be too few to be divided again
     inner = [task.folds_within(train) for train, _ in splits] if held is None else []
-    schedule = Schedule(show, 1 + len(inner), options.time_limit)
+    searches = 1 + len(inner)
+    if options.model == "sparse":
+        loss, method_notes = method_for(task, searches)
+        task = replace(task, options=replace(options, loss=loss))
+        fold_notes += method_notes
+        if show is not None:
+            show(Doing(0.0, "preparing", announcement(task, searches)))
+    schedule = Schedule(show, searches, options.time_limit, began)
     with _collected() as problems:
         learned = _learn(task, schedule, "choosing the model")
         if options.model == "budget" and options.time_limit is None:
@@ -188,6 +240,9 @@ def _fitted(table: Table, options: FitOptions, test: Table | None, show: Show | 
     if held is None:
         with _collected() as later:
             oof, cut_later = _nested(task, inner, schedule, oof)
+        problems += [each for each in later if "searches that judge" in each]
+        # the features are limited in all searches alike: what the first says is enough
+        later = [x for x in later if "searches that judge" not in x and "--max-features" not in x]
         if later:
             problems.append(
                 f"Of the {len(splits)} searches that judge the model, one says: {later[0]}"
@@ -204,23 +259,42 @@ def _fitted(table: Table, options: FitOptions, test: Table | None, show: Show | 
         asked, cut_later = [np.arange(len(held.y))], False
         groups, judged_by = held.groups, f"{len(held.y)} rows of {held.source}"
     wanted = dict.fromkeys([options.scoring, "error"])
+    if learned.stopped:
+        fold_notes.append(f"Where the search stopped: {learned.stopped}.")
+    cut = learned.cut or cut_later
+    if cut and learned.cut_words:
+        problems.insert(0, f"{learned.cut_words}; the model is the best of those.")
+    if learned.still_rising and not any("--max-features" in each for each in problems):
+        problems.append(
+            f"--max-features {options.max_features} ended the search where the error still fell. "
+            "Raise it, or leave it out."
+        )
+    errors = [estimate(each, judged.y, judged.scores, asked, groups) for each in wanted]
     certified = learned.model.certificate_.status is Status.OPTIMAL
     return Fitted(
         table=table,
         options=options,
         classes=classes,
         learned=learned,
-        errors=[estimate(each, judged.y, judged.scores, asked, groups) for each in wanted],
+        errors=errors,
         judged_by=judged_by,
+        baseline=blind_error(options.scoring, judged.y),
         selection_error=(
             1.0 - float(learned.fold_scores.mean()),
             standard_error(learned.fold_scores),
         ),
         oof=oof,
         test=None if held is None else judged,
-        notes=[*table.notes, *whole.notes_, *fold_notes, *([] if held is None else held.notes)],
+        notes=[
+            *table.notes,
+            *whole.notes_,
+            *fold_notes,
+            *_balance_notes(options, y, classes),
+            *([] if held is None else held.notes),
+        ],
         problems=problems,
-        converged=certified and not learned.cut and not cut_later,
+        converged=certified and not cut,
+        cut=cut,
         seconds=schedule.seconds,
     )
 
@@ -244,6 +318,39 @@ def codes_of(target: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.array(codes, dtype=np.intp)
 
 
+def _check_weights(options: FitOptions, classes: np.ndarray) -> None:
+    """Raise where --class-weight names a class that is not there."""
+    labels = [str(label) for label in classes.tolist()]
+    given = options.class_weight if isinstance(options.class_weight, dict) else {}
+    strange = [label for label in given if str(label) not in labels]
+    if strange:
+        raise OptionError(
+            f"--class-weight names {strange[0]!r}, which is no class; there are "
+            f"{', '.join(labels[:6])}{', ...' if len(labels) > 6 else ''}."
+        )
+
+
+def _balance_notes(options: FitOptions, y: np.ndarray, classes: np.ndarray) -> list[str]:
+    """A hint where one class is so rare that a model which ignores it has a small error."""
+    counts = np.bincount(y, minlength=len(classes))
+    most, least = int(counts.argmax()), int(counts.argmin())
+    if counts[most] < _UNEVEN * counts[least]:
+        return []
+    missing = [
+        *(["--scoring balanced chooses by the mean of the classes' errors"]
+          if options.scoring == "error" else []),
+        *(["--class-weight balanced lets all classes weigh the same in the fit"]
+          if options.class_weight is None else []),
+    ]  # fmt: skip
+    if not missing:
+        return []
+    return [
+        f"The classes are of very different size ({counts[most]} {classes[most]}, {counts[least]} "
+        f"{classes[least]}): a model that ignores the small one has a small error. "
+        f"{', and '.join(missing)}."
+    ]
+
+
 def _order_notes(frame: Any, y: np.ndarray, whole: Preparation) -> list[str]:
     """What the order of the rows says, where it says anything."""
     alike = Preparation(scale="standard", kinds=whole.kinds_).fit(frame)
@@ -252,6 +359,8 @@ def _order_notes(frame: Any, y: np.ndarray, whole: Preparation) -> list[str]:
 
 
 def _learn(task: Task, schedule: Schedule, what: str) -> Learned:
+    if task.options.model == "sparse":
+        return _LEARN_SPARSE[task.options.loss](task, schedule, what)
     return _LEARN.get(task.options.model, learn_grid)(task, schedule, what)
 
 
@@ -259,19 +368,30 @@ def _nested(
     task: Task, inner: list[np.ndarray], schedule: Schedule, oof: Held
 ) -> tuple[Held, bool]:
     """Decision values of every row by a search that knew nothing of it; whether time was short."""
-    scores, cut = task.no_scores(), False
+    scores, cut, unjudged = task.no_scores(), False, 0
     probabilities: np.ndarray | None = np.full((len(task.y), len(task.classes)), np.nan)
     for number, (folds, (train, test)) in enumerate(zip(inner, task.splits, strict=True)):
-        part, what = task.part(train, folds), f"judging it: part {number + 1} of {len(inner)}"
-        learned = _learn(part, schedule, what)
-        scores[test] = learned.scores(task.frame.iloc[test], task.classes)
-        found = learned.probabilities(task.frame.iloc[test], task.classes)
+        if schedule.is_over:
+            scores[test] = oof.scores[test]
+            found = None if oof.probabilities is None else oof.probabilities[test]
+            unjudged += 1
+        else:
+            part, what = task.part(train, folds), f"judging it: part {number + 1} of {len(inner)}"
+            learned = _learn(part, schedule, what)
+            scores[test] = learned.scores(task.frame.iloc[test], task.classes)
+            found = learned.probabilities(task.frame.iloc[test], task.classes)
+            cut = cut or learned.cut
         if found is None or probabilities is None:
             probabilities = None
         else:
             probabilities[test] = found
-        cut = cut or learned.cut
-    return replace(oof, scores=scores, probabilities=probabilities), cut
+    if unjudged:
+        warn(
+            f"time_limit left no time for {unjudged} of the {len(inner)} searches that judge the "
+            "model: their rows are judged by the folds that chose it, which is too good"
+        )
+    oof = replace(oof, scores=scores, probabilities=probabilities)
+    return oof, cut or unjudged > 0
 
 
 def _nested_words(options: FitOptions, inner: list[np.ndarray]) -> str:

@@ -35,7 +35,7 @@ class PreparedFolds:
         """The prepared rows to learn from."""
         train, test = self.splits[fold]
         rows, preparation = self._frame.iloc[train], copy(self._preparation)
-        matrix = preparation.fit(rows).transform(rows)
+        matrix = preparation.fit_transform(rows)
         held_out = preparation.transform(self._frame.iloc[test])
         self._held_out[fold] = held_out.tocsr() if sp.issparse(held_out) else held_out
         return matrix

@@ -103,6 +103,7 @@ def fitted(
     given: dict[str, Any] = {name: candidate[name] for name in ("C", "budget") if name in candidate}
     if "width" in candidate:
         given["gamma"] = candidate["width"] * resolve_gamma("scale", X)
+    given["class_weight"] = task.class_weight
     if task.options.model == "budget":
         given["strict"] = True
     if task.options.model in ("linear", "budget"):

@@ -29,6 +29,7 @@ def learn_kernel(task: Task, schedule: Schedule, what: str) -> Learned:
         scoring=SCORERS[options.scoring],
         rule=options.rule,
         calibration=CALIBRATION,
+        class_weight=task.class_weight,
         n_jobs=options.jobs,
     )
     grid = KernelGrid(
@@ -39,7 +40,6 @@ def learn_kernel(task: Task, schedule: Schedule, what: str) -> Learned:
         folds=task.folds(),
         scorer=scorer(options.scoring, task.classes),
         end=deadline(schedule.share_of_time()),
-        report=schedule.report,
         on_fit=schedule.step,
     )
     grid.fit()

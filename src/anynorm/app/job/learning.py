@@ -37,6 +37,10 @@ class Task:
         What to fit and how to choose.
     splits : list of (ndarray, ndarray)
         The folds in which candidates are compared.
+    n_features, n_entries : int
+        The number of features after the preparation, and of entries that are stored for all rows.
+    judging : bool, default=False
+        Whether the model that is chosen serves to judge the search alone.
     """
 
     frame: Any
@@ -46,6 +50,23 @@ class Task:
     preparation: Any
     options: FitOptions
     splits: list[Split]
+    n_features: int
+    n_entries: int
+    judging: bool = False
+
+    @property
+    def n_problems(self) -> int:
+        """The number of binary problems: one for two classes, otherwise one for each."""
+        return 1 if len(self.classes) == 2 else len(self.classes)
+
+    @property
+    def class_weight(self) -> Any:
+        """The weights of the classes, as estimators take them; of those alone that are there."""
+        given = self.options.class_weight
+        if not isinstance(given, dict):
+            return given
+        present = self.classes[np.unique(self.y)].tolist()
+        return {label: given.get(str(label), 1.0) for label in present}
 
     def folds_within(self, rows: np.ndarray) -> np.ndarray:
         """The folds for some of the rows alone, as `fold_numbers` has them."""
@@ -56,7 +77,9 @@ class Task:
         """The same task for some of the rows, with the folds that `folds_within` gave."""
         groups = None if self.groups is None else self.groups[rows]
         frame, splits = self.frame.iloc[rows], numbered_splits(folds)
-        return replace(self, frame=frame, y=self.y[rows], groups=groups, splits=splits)
+        return replace(
+            self, frame=frame, y=self.y[rows], groups=groups, splits=splits, judging=True
+        )
 
     @property
     def labels(self) -> OrderedLabels:
@@ -74,8 +97,8 @@ class Task:
 
     def prepared(self) -> tuple[Any, Matrix]:
         """The preparation, fitted to all rows, and their matrix."""
-        preparation = copy(self.preparation).fit(self.frame)
-        return preparation, preparation.transform(self.frame)
+        preparation = copy(self.preparation)
+        return preparation, preparation.fit_transform(self.frame)
 
 
 @dataclass(frozen=True)
@@ -99,6 +122,12 @@ class Learned:
         What else the search found, for the report.
     cut : bool
         Whether the time limit ended a part of the search.
+    cut_words : str, default=""
+        Where it did, in words.
+    stopped : str, default=""
+        Where and why the search ended by itself before all was tried, in words.
+    still_rising : bool, default=False
+        Whether --max-features ended the search where the score still rose.
     """
 
     pipeline: Pipeline
@@ -108,6 +137,9 @@ class Learned:
     selection_frequency: np.ndarray | None
     detail: Any
     cut: bool
+    cut_words: str = ""
+    stopped: str = ""
+    still_rising: bool = False
 
     @property
     def preparation(self) -> Any:

@@ -80,6 +80,14 @@ def estimate(
     return Estimate(MEASURES[scoring], value, error, low, high, len(y))
 
 
+def blind_error(scoring: str, y: np.ndarray) -> float:
+    """The error of always predicting the most frequent class: the baseline of any model."""
+    counts = np.bincount(y)
+    if scoring == "error":
+        return 1.0 - float(counts.max()) / len(y)
+    return 1.0 - 1.0 / np.count_nonzero(counts) if scoring == "balanced" else 0.5
+
+
 def score(scoring: str, y: np.ndarray, scores: np.ndarray) -> float:
     """One minus the measure, for choosing."""
     if scoring == "auc" and scores.ndim == 1:  # searches ask for it thousands of times

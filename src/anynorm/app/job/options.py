@@ -19,6 +19,7 @@ RULES = {
 
 SCORINGS = ("error", "balanced", "auc")
 SCALES = ("standard", "none")
+LOSSES = ("auto", "hinge", "squared_hinge")
 
 
 class OptionError(ValueError):
@@ -39,6 +40,12 @@ class FitOptions:
         Whether features are brought to mean 0 and standard deviation 1, inside every fold.
     max_features : int or None
         The most features (per class against the rest); for the sparse model.
+    loss : {"auto", "hinge", "squared_hinge"}
+        For the sparse model: the hinge loss along its exact path, or the squared hinge loss over a
+        range of C, which is much faster on large data; "auto" takes the path where it is short.
+    class_weight : "balanced", dict of str to float, or None
+        What the rows of each class weigh in the fit: "balanced" gives all classes the same total.
+        On the shell ``LABEL=WEIGHT``, several with commas.
     scoring : {"error", "balanced", "auc"}
         What chooses: the error, the mean of the classes' errors, or the area under the ROC curve.
     cv : int or "loo"
@@ -58,6 +65,8 @@ class FitOptions:
     model: str = "sparse"
     scale: str = "standard"
     max_features: int | None = None
+    loss: str = "auto"
+    class_weight: Any = None
     scoring: str = "error"
     cv: int | str = 5
     rule: str = "best"
@@ -74,6 +83,13 @@ class FitOptions:
         _one_of("--rule", rule, RULES[model], f" for --model {model}")
         _one_of("--scale", self.scale, SCALES)
         _one_of("--scoring", self.scoring, SCORINGS)
+        loss = self.loss.replace("-", "_")
+        _one_of("--loss", loss, LOSSES)
+        _require(
+            model == "sparse" or loss == "auto",
+            "--loss",
+            f"is for --model sparse, not {model}; leave it out, or choose the sparse model",
+        )
         if self.max_features is not None:
             _require(
                 model == "sparse",
@@ -87,8 +103,11 @@ class FitOptions:
         _require(self.jobs != 0, "--jobs", "must be a number of threads; -1 takes all cores")
         _require(0 <= self.seed < 2**32, "--seed", "must be from 0 to 4294967295")
         cv, budget = _folds(self.cv), _budget(self.budget, model)
+        weights = _class_weight(self.class_weight)
         # frozen for others: this is the one spelling of what was given
-        vars(self).update(model=model, rule=rule, cv=cv, budget=budget)
+        vars(self).update(
+            model=model, rule=rule, cv=cv, budget=budget, loss=loss, class_weight=weights
+        )
 
 
 def _folds(cv: Any) -> int | str:
@@ -98,6 +117,26 @@ def _folds(cv: Any) -> int | str:
     message = "must be a number of folds, at least 2, or loo to leave one out"
     _require(text.isdigit() and int(text) >= 2, "--cv", f"{message}; got {cv}")
     return int(text)
+
+
+def _class_weight(given: Any) -> Any:
+    if given is None or isinstance(given, dict) or str(given).strip() == "balanced":
+        return "balanced" if isinstance(given, str) else given
+    message = "must be balanced, or weights such as yes=5 or yes=5,no=1"
+    found: dict[str, float] = {}
+    for part in str(given).split(","):
+        label, equals, weight = part.rpartition("=")
+        try:
+            value = float(weight)
+        except ValueError:
+            value = math.nan
+        _require(
+            bool(equals) and math.isfinite(value) and value >= 0,
+            "--class-weight",
+            f"{message}, each at least 0; got {given}",
+        )
+        found[label.strip()] = value
+    return found
 
 
 def _budget(budget: float | None, model: str) -> float | None:

@@ -11,18 +11,30 @@ from anynorm.app.job.learning import Learned, Task, pipeline_of
 from anynorm.app.job.measures import CALIBRATION, SCORERS, scorer
 from anynorm.app.job.options import RULES
 from anynorm.app.job.schedule import Schedule
-from anynorm.estimators._path_search import PathSearch, SearchedPaths
+from anynorm.estimators._cross_validation import BALANCED
+from anynorm.estimators._path_search import PathSearch
+from anynorm.estimators._searched_paths import Choice, SearchedPaths
 from anynorm.estimators.checks.labels import validate
 from anynorm.estimators.sparse_svc_cv import SparseSVCCV
 
 
 @dataclass(frozen=True)
 class PathDetail:
-    """The paths that were searched, the chosen s, and what each rule would pick."""
+    """The paths that were searched, and what each rule would pick."""
 
     found: SearchedPaths
-    s: float
-    picks: dict[str, float]
+    picks: dict[str, Choice]
+
+    def places(self, index: int) -> dict[str, float]:
+        """The s that each rule picks on the path of a class."""
+        scored, path = self.found.scored, self.found.paths[index]
+        places = {}
+        for rule, choice in self.picks.items():
+            of_class = choice._replace(
+                prices=None if choice.prices is None else choice.prices[[index]]
+            )
+            places[rule] = scored.places([path], of_class)[0]
+        return places
 
 
 def learn_path(task: Task, schedule: Schedule, what: str) -> Learned:
@@ -32,14 +44,14 @@ def learn_path(task: Task, schedule: Schedule, what: str) -> Learned:
     """
     began, options = time.monotonic(), task.options
     preparation, X = task.prepared()
-    n_classes = len(np.unique(task.y))
-    schedule.begin(what, (len(task.splits) + 1) * (1 if n_classes == 2 else n_classes))
+    schedule.begin(what)
     model = SparseSVCCV(
         cv=len(task.splits),
         scoring=SCORERS[options.scoring],
         rule=options.rule,
         max_features=options.max_features,
         calibration=CALIBRATION,
+        class_weight=task.class_weight,
         time_limit=schedule.share_of_time(),
         n_jobs=options.jobs,
     )
@@ -51,22 +63,45 @@ def learn_path(task: Task, schedule: Schedule, what: str) -> Learned:
         weights=None,
         penalty_weights=None,
         folds=task.folds(),
-        scorer=scorer(options.scoring, task.classes),
+        scorer=BALANCED if options.scoring == "balanced" else scorer(options.scoring, task.classes),
         began=began,
         feature_names=preparation.get_feature_names_out(),
-        report=schedule.report,
-        on_path=lambda path: schedule.step(float(np.max(path.gaps))),
+        whole=not task.judging,
+        tell=lambda state: schedule.tell(state.share, state.doing, state.score),
     )
     found = search.run()
-    found.keep()
-    picks = {rule: found.pick(rule)[1] for rule in RULES["sparse"]}
-    s = picks[options.rule]
+    choice = found.keep()
+    schedule.end()
+    rules = [options.rule] if task.judging else RULES["sparse"]
     return Learned(
         pipeline=pipeline_of(preparation, model),
-        fold_scores=found.curve.scores[model.best_index_],
-        held_out=model.oof_decision_function_,
-        choice={"s": s, "C": model.C_},
+        fold_scores=found.scored.curve.scores[model.best_index_],
+        held_out=_known(model.oof_decision_function_, task),
+        choice={"s": model.s_, "C": model.C_},
         selection_frequency=model.selection_frequency_,
-        detail=PathDetail(found, s, picks),
-        cut=found.is_cut(s),
+        detail=PathDetail(found, {rule: found.scored.pick(rule) for rule in rules}),
+        cut=found.is_cut(choice),
+        cut_words=_cut_words(found),
+        stopped=model.stopped_,
+        still_rising=found.cut_while_rising,
     )
+
+
+def _known(held_out: np.ndarray, task: Task) -> np.ndarray:
+    """Decision values with those of the most frequent class where there was no time for a fold."""
+    unknown = np.isnan(held_out)
+    if not unknown.any():
+        return held_out
+    most = int(np.bincount(task.y, minlength=len(task.classes)).argmax())
+    if held_out.ndim == 1:
+        return np.where(unknown, 1.0 if most == 1 else -1.0, held_out)
+    present = np.unique(task.y)
+    return np.where(unknown, np.where(present == most, 1.0, -1.0), held_out)
+
+
+def _cut_words(found: SearchedPaths) -> str:
+    short = found.scored.short
+    if not short:
+        return ""
+    fewest = min(path.n_joints for path in short)
+    return f"--time-limit ended {len(short)} paths of the folds, the first after {fewest} joints"

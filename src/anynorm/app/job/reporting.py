@@ -12,7 +12,8 @@ from anynorm.app.job.fit import Fitted
 from anynorm.app.job.grid_learning import GridDetail
 from anynorm.app.job.measures import MEASURES
 from anynorm.app.job.path_learning import PathDetail
-from anynorm.app.job.results import choice_of, n_chosen, versions
+from anynorm.app.job.price_learning import PriceDetail
+from anynorm.app.job.results import BASELINE, choice_of, n_chosen, versions
 from anynorm.app.report import (
     BudgetReport,
     ClassView,
@@ -26,6 +27,7 @@ from anynorm.app.report import (
 )
 from anynorm.estimators._cross_validation import standard_error
 from anynorm.estimators._probabilities import brier_score, reliability
+from anynorm.estimators.paths.accuracy import knots_at
 
 _MOST_ENTRIES = 20_000_000  # held-out decision values of one class along the path
 
@@ -38,12 +40,15 @@ def content_of(fitted: Fitted) -> Report:
         "facts": facts(fitted),
         "notes": [*fitted.notes, *fitted.problems],
         "certificate": learned.model.certificate_,
+        "caution": caution(fitted),
         "feature_names": [str(name) for name in learned.preparation.get_feature_names_out()],
         "scales": learned.preparation.scales_ if fitted.options.scale == "standard" else None,
         "selection_frequency": learned.selection_frequency,
         "measure": MEASURES[fitted.options.scoring],
         "reliability": _reliability(fitted),
     }
+    if isinstance(learned.detail, PriceDetail):
+        return _generic_report(fitted, shared)
     return _REPORTS.get(fitted.options.model, _generic_report)(fitted, shared)
 
 
@@ -60,6 +65,21 @@ def _reliability(fitted: Fitted) -> ReliabilityView | None:
     )
 
 
+def caution(fitted: Fitted) -> str:
+    """What stands in amber beside the certificate: why the model is not to be praised."""
+    if fitted.no_better:
+        return fitted.no_better
+    if fitted.cut:
+        words = fitted.learned.cut_words or "--time-limit ended a part of the searches"
+        return f"The best model in the time: {words}."
+    if fitted.learned.still_rising:
+        return (
+            f"--max-features {fitted.options.max_features} ended the search where the error still "
+            "fell."
+        )
+    return ""
+
+
 def facts(fitted: Fitted) -> dict[str, str]:
     """Return the short facts of a fit, in order."""
     found = {}
@@ -69,6 +89,7 @@ def facts(fitted: Fitted) -> dict[str, str]:
             f"{error.value:.1%} ± {error.standard_error:.1%} (95 % interval {error.low:.1%} to "
             f"{error.high:.1%}; {fitted.judged_by})"
         )
+    found["Baseline"] = f"{fitted.baseline:.1%} ({BASELINE})"
     value, error_of_mean = fitted.selection_error
     found["Selection error"] = (
         f"{value:.1%} ± {error_of_mean:.1%} ({MEASURES[fitted.options.scoring]} on the folds that "
@@ -99,18 +120,22 @@ def _path_report(fitted: Fitted, shared: dict[str, Any]) -> PathReport:
 
 def _views(fitted: Fitted) -> list[ClassView]:
     detail: PathDetail = fitted.learned.detail
-    found, curve, y = detail.found, detail.found.curve, fitted.oof.y
+    found, y = detail.found, fitted.oof.y
+    scored, curve = found.scored, found.scored.curve
     error = 1.0 - curve.scores.mean(axis=1)
     errors = np.array([standard_error(scores) for scores in curve.scores])
-    cv_s, cv_error, cv_error_se = steps(curve.low, curve.high, error, errors)
-    if np.array_equal(curve.low, curve.high):
-        cv_s, cv_error, cv_error_se = curve.low, error, errors
     two = len(fitted.classes) == 2
     views = []
     for k, path in enumerate(found.paths):
         label = 1 if two else k
-        knots = np.unique(np.concatenate([fold.paths[k].knots.s for fold in found.folds]))
-        places = _thinned(knots, _MOST_ENTRIES // len(y))
+        low, high = curve.low, curve.high
+        if scored.search.by_price:
+            # the curve is one of C, and the explorer shows s: that of this path at every C
+            low, high = (path.knots.s[knots_at(path, curve.values(each))] for each in (low, high))
+        cv_s, cv_error, cv_error_se = steps(low, high, error, errors)
+        if np.array_equal(curve.low, curve.high):
+            cv_s, cv_error, cv_error_se = low, error, errors
+        places, held_out = _held_out_along(fitted, k)
         views.append(
             ClassView(
                 name=str(fitted.classes[label]),
@@ -118,15 +143,38 @@ def _views(fitted: Fitted) -> list[ClassView]:
                 path=path,
                 target=y == label,
                 oof_s=places,
-                oof_scores=found.held_out_scores(places, k),
+                oof_scores=held_out,
                 cv_s=cv_s,
                 cv_error=cv_error,
                 cv_error_se=cv_error_se,
-                picks=detail.picks,
+                picks=detail.places(k),
                 chosen=fitted.options.rule,
             )
         )
     return views
+
+
+def _held_out_along(fitted: Fitted, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Places on the path of a class, and the held-out decision values of the folds there.
+
+    Where the folds share C, theirs at the C at which the path of all rows is at that place.
+    """
+    found = fitted.learned.detail.found
+    most = _MOST_ENTRIES // len(fitted.oof.y)
+    if not found.scored.search.by_price:
+        paths = [fold.paths[k] for fold in found.scored.folds]
+        places = _thinned(np.unique(np.concatenate([path.knots.s for path in paths])), most)
+        return places, found.scored.held_out_scores(places, k)
+    knots = found.paths[k].knots
+    at = _thinned(np.arange(len(knots.s)), most)
+    penalties = knots.penalties[at]
+    with np.errstate(divide="ignore"):
+        prices = np.where(penalties > 0, 1.0 / penalties, np.inf)
+    # a path is at a knot up to the price at which it moves on
+    return knots.s[at], found.scored.held_out_at_prices(prices * (1 - _BEFORE), k)
+
+
+_BEFORE = 1e-9  # relative: prices just below those at which a path moves on
 
 
 def _thinned(places: np.ndarray, most: int) -> np.ndarray:

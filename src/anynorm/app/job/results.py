@@ -13,6 +13,8 @@ from anynorm.app.job.measures import MEASURES, Estimate, predicted
 from anynorm.estimators._probabilities import brier_score
 from anynorm.estimators.paths.solution_path import SolutionPath
 
+BASELINE = "always the most frequent class"
+
 
 def feature_table(fitted: Fitted) -> pd.DataFrame:
     """Return a row for each feature, heaviest first.
@@ -97,6 +99,7 @@ def summary(fitted: Fitted) -> dict[str, Any]:
         "class_counts": np.bincount(fitted.oof.y, minlength=len(labels)).tolist(),
         "positive": labels[1] if len(labels) == 2 else None,
         "error": {**estimate_values(fitted.errors[0]), "judged_by": fitted.judged_by},
+        "baseline": {"value": fitted.baseline, "no_better": bool(fitted.no_better)},
         "selection_error": {
             "measure": MEASURES[fitted.options.scoring],
             "value": value,
@@ -112,6 +115,7 @@ def summary(fitted: Fitted) -> dict[str, Any]:
             "tol": certificate.tol,
         },
         "converged": fitted.converged,
+        "cut_by_time_limit": fitted.cut,
         "seconds": fitted.seconds,
         "notes": fitted.notes,
         "problems": fitted.problems,

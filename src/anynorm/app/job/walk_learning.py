@@ -25,6 +25,7 @@ def learn_walk(task: Task, schedule: Schedule, what: str) -> Learned:
         max_rounds=6,
         cv=len(task.splits),
         scoring=SCORERS[options.scoring],
+        class_weight=task.class_weight,
         rule=options.rule,
         calibration=CALIBRATION,
         n_jobs=options.jobs,
@@ -38,7 +39,6 @@ def learn_walk(task: Task, schedule: Schedule, what: str) -> Learned:
         folds=folds,
         scorer=scorer(options.scoring, task.classes),
         end=deadline(schedule.share_of_time()),
-        report=schedule.report,
         on_walk=schedule.step,
     ).fit()
     schedule.step(model.certificate_.gap)

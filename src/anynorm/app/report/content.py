@@ -121,6 +121,8 @@ class Report:
         What was done to the data, in plain sentences.
     certificate : Certificate, str or None, default=None
         How far the model can be from the optimum.
+    caution : str, default=""
+        Why the model is not to be praised, however well it is solved: shown first, in amber.
     feature_names : sequence of str or None, default=None
         The names of the p features; None is x0, x1, ...
     scales : array-like of shape (p,) or None, default=None
@@ -141,6 +143,7 @@ class Report:
     facts: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
     certificate: Certificate | str | None = None
+    caution: str = ""
     feature_names: Sequence[str] | None = None
     scales: ArrayLike | None = None
     selection_frequency: ArrayLike | None = None
@@ -164,6 +167,7 @@ class Report:
             "facts": [[str(name), str(value)] for name, value in self.facts.items()],
             "notes": [str(note) for note in self.notes],
             "certificate": _packed_certificate(self.certificate),
+            "caution": str(self.caution),
             "p": p,
             "features": texts(self.feature_names),
             "scales": optional(self.scales, "f8"),

@@ -94,6 +94,26 @@ class Preparation(TransformerMixin, BaseEstimator):
         -------
         self : Preparation
         """
+        self._fitted_matrix(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Do both in one go: the columns are read once.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame or SparseFrame
+        y, **params : ignored
+
+        Returns
+        -------
+        matrix : ndarray of float64 (CSR matrix for a SparseFrame)
+        """
+        matrix = self._fitted_matrix(X)
+        return matrix if self.scaler_ is None else self.scaler_.transform(matrix)
+
+    def _fitted_matrix(self, X: Any) -> Any:
+        """Fit everything; the matrix before it is scaled."""
         if self.scale not in ("standard", "none"):
             raise ValueError(f"scale must be 'standard' or 'none'; got {self.scale!r}.")
         if len(X) == 0:
@@ -123,7 +143,7 @@ class Preparation(TransformerMixin, BaseEstimator):
                 else "Every column was brought to mean 0 and standard deviation 1."
             )
         self.notes_ = notes
-        return self
+        return matrix
 
     def _fit_parts(self, frame: pd.DataFrame, notes: list[str]) -> Array:
         """Fit the imputer and the encoder, and return their columns side by side."""
@@ -131,7 +151,10 @@ class Preparation(TransformerMixin, BaseEstimator):
         if numeric:
             values = numbers_of(frame, numeric)
             # A column may have no value in a part of the rows: it is 0 there.
-            self.imputer_ = SimpleImputer(strategy="median", keep_empty_features=True).fit(values)
+            imputer = SimpleImputer(strategy="median", keep_empty_features=True)
+            # Without missing values NumPy's medians, of which scikit-learn's are, take a fifth.
+            whole = not np.isnan(values).any()
+            self.imputer_ = imputer.fit(_medians(values) if whole else values)
             notes += self._filled(values, "their column")
         if categorical:
             levels = [np.array(_spread(self.kinds_[name]), dtype=object) for name in categorical]
@@ -273,6 +296,11 @@ class Preparation(TransformerMixin, BaseEstimator):
         if self.scaler_ is None or not self.scaler_.with_mean:
             return coef, intercept
         return coef, intercept - coef @ self.scaler_.mean_
+
+
+def _medians(values: Array) -> Array:
+    """The medians of the columns, as a matrix of one row."""
+    return np.median(np.ascontiguousarray(values.T), axis=1)[None]
 
 
 def _spread(levels: Any) -> list[str]:

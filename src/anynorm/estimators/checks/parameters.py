@@ -144,7 +144,7 @@ _RULES: dict[str, Rule] = {
             "prune",
             "fit_intercept",
             "warm_start",
-            "early_stopping",
+            "stop_early",
         ),
         (_is_bool, "True or False"),
     ),
@@ -204,6 +204,7 @@ _RULES: dict[str, Rule] = {
         lambda value: value is None or _is_not_negative(value),
         "None (no limit) or a finite number of at least 0",
     ),
+    "multiclass": one_of(("one_C", "one_s", "each")),
     "score_tolerance": (
         _is_not_negative,
         "a finite number of at least 0 (how far below the best score)",

@@ -15,6 +15,8 @@ from anynorm.estimators.checks.places import places_on_path
 
 Array = NDArray[np.float64]
 
+_DENSE = 0.1  # of the coefficients: from there on a product of full matrices is faster
+
 
 class PiecewiseLine:
     """Coefficients and intercepts at the knots of a path, and straight lines between them.
@@ -63,6 +65,8 @@ class PiecewiseLine:
         used, places = np.unique(coefs.indices, return_inverse=True)
         shape = (coefs.shape[0], len(used))
         columns = sp.csr_array((coefs.data, places, coefs.indptr), shape=shape).T
+        if coefs.nnz > _DENSE * shape[0] * shape[1]:
+            columns = columns.toarray()
         scores = np.empty((X.shape[0], shape[0]))
         for rows in row_ranges(X.shape[0], len(used)):
             block = X[rows][:, used].astype(np.float64)

@@ -67,7 +67,7 @@ class Budget:
         """Whether so many multiplications inside BLAS are done before the deadline."""
         return time.monotonic() + products / _PRODUCTS_PER_SECOND < self.deadline
 
-    def before(self, products: float) -> float:
+    def last_moment(self, products: float) -> float:
         """The moment at which so many multiplications inside BLAS must begin to end in time."""
         return self.deadline - products / _PRODUCTS_PER_SECOND
 

@@ -154,7 +154,7 @@ def solve_family(
 
 def before_scores(gram: Gram, deadline: float | None) -> float | None:
     """When the last thing that is done, all scores in float64, must begin to end in time."""
-    return None if deadline is None else Budget(1, deadline).before(gram.cost(gram.n, gram.n))
+    return None if deadline is None else Budget(1, deadline).last_moment(gram.cost(gram.n, gram.n))
 
 
 def _nothing(problem: Problem) -> _Approached:

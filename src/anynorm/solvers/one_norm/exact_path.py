@@ -54,6 +54,7 @@ from anynorm.solvers.one_norm.state import (
 )
 
 _STRAIGHT = 1e-8  # of the slopes: the path turns where they differ by more
+_NO_END = 1 << 62  # pivots: a path is limited by other things
 _SAME_PENALTY = 1e-11  # relative: lambdas that differ by rounding alone
 _STOPPED = {
     MORE: "time_limit",
@@ -123,78 +124,144 @@ def follow_path(
     >>> record.s.round(9), record.penalties.round(9), record.losses.round(9), record.stopped
     (array([0. , 0.5]), array([4., 0.]), array([2., 0.]), 'end')
     """
-    limits = (max_features, max_joints, s_max, penalty_min, deadline)
-    means = far_means(problem.design) if problem.free_bias else None
-    if means is None:
-        return _followed(problem, *limits, progress)
-    try:
-        near = replace(problem, X=problem.design.dense() - means)
-        return _followed(near, *limits, progress).shifted(means)
-    except RecordInterrupted as interrupted:
-        raise RecordInterrupted(interrupted.record.shifted(means)) from None
+    path = PathInProgress(problem, max_features=max_features, max_joints=max_joints)
+    return path.follow(s_max=s_max, penalty_min=penalty_min, deadline=deadline, progress=progress)
 
 
-def _followed(
-    problem: Problem,
-    max_features: int | None,
-    max_joints: int | None,
-    s_max: float | None,
-    penalty_min: float,
-    deadline: float | None,
-    progress: Callable[[Progress], None] | None,
-) -> PathRecord:
-    """The best of some attempts, each with the data moved further into general position."""
-    best: PathRecord | None = None
-    for attempt in range(len(STRENGTHS)):
-        run = _Attempt(problem, attempt, max_joints, Budget(1 << 62, deadline))
-        limits = run.engine.scalar
-        limits[MOST_FEATURES] = problem.n_coefs if max_features is None else max_features
-        limits[MOST_KNOTS] = run.most_knots
-        limits[MOST_S] = np.inf if s_max is None else s_max
-        limits[LEAST_PENALTY] = penalty_min
-        record = run.follow(progress)
-        worst = record.gaps.max()
-        if best is None or not worst > best.gaps.max():
-            best = record
-        if (worst <= VERIFIED and run.sound) or record.stopped == "time_limit":
-            break
-    assert best is not None
-    return best
+class PathInProgress:
+    """A path that is followed in parts, each from where the last one ended.
+
+    Parameters are those of `follow_path`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.losses import get_loss
+    >>> from anynorm.problem import Problem
+    >>> from anynorm.solvers.one_norm import PathInProgress
+    >>> X, y = np.array([[2.0, 1.0], [-2.0, 0.0]]), np.array([1.0, -1.0])
+    >>> problem = Problem(y=y, C=1.0, loss=get_loss("hinge"), X=X, regulariser="l1")
+    >>> path = PathInProgress(problem)
+    >>> path.follow(s_max=0.2).s.round(9), path.follow().s.round(9)
+    (array([0. , 0.2]), array([0. , 0.5]))
+    """
+
+    def __init__(
+        self, problem: Problem, *, max_features: int | None = None, max_joints: int | None = None
+    ) -> None:
+        self._means = far_means(problem.design) if problem.free_bias else None
+        if self._means is not None:
+            problem = replace(problem, X=problem.design.dense() - self._means)
+        self._problem, self._limits = problem, (max_features, max_joints)
+        self._attempts = iter(range(len(STRENGTHS)))
+        self._attempt = _Attempt(problem, next(self._attempts), *self._limits)
+
+    def follow(
+        self,
+        *,
+        s_max: float | None = None,
+        penalty_min: float = 0.0,
+        deadline: float | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> PathRecord:
+        """Go on to s_max, to penalty_min or to the deadline; returns the path from w = 0."""
+        limits = (np.inf if s_max is None else s_max, penalty_min, deadline, progress)
+        try:
+            record = self._best_of_attempts(*limits)
+        except RecordInterrupted as interrupted:
+            raise RecordInterrupted(self._in_place(interrupted.record)) from None
+        return self._in_place(record)
+
+    def _in_place(self, record: PathRecord) -> PathRecord:
+        return record if self._means is None else record.shifted(self._means)
+
+    def _best_of_attempts(
+        self,
+        s_max: float,
+        penalty_min: float,
+        deadline: float | None,
+        progress: Callable[[Progress], None] | None,
+    ) -> PathRecord:
+        """The present attempt, or the best with others, the data moved further apart in each."""
+        limits = (s_max, penalty_min, deadline, progress)
+        best, record = self._attempt, self._attempt.follow(*limits)
+        while not (best.sound and record.gaps.max() <= VERIFIED) and record.stopped != "time_limit":
+            number = next(self._attempts, None)
+            if number is None:
+                break
+            other = _Attempt(self._problem, number, *self._limits)
+            again = other.follow(*limits)
+            if not again.gaps.max() > record.gaps.max():
+                best, record = other, again
+        self._attempt = best
+        return record
 
 
 class _Attempt:
     """One attempt at the whole path, and its record."""
 
     def __init__(
-        self, problem: Problem, attempt: int, max_joints: int | None, budget: Budget
+        self, problem: Problem, attempt: int, max_features: int | None, max_joints: int | None
     ) -> None:
-        self.engine, self.budget = Engine(problem, attempt, budget), budget
+        self.engine = Engine(problem, attempt, Budget(_NO_END))
         self.most_knots = np.inf if max_joints is None else max_joints
+        limits = self.engine.scalar
+        limits[MOST_FEATURES] = problem.n_coefs if max_features is None else max_features
+        limits[MOST_KNOTS] = self.most_knots
         self.sound = True
+        self._ended = False
+        self._open: tuple[int, np.ndarray, float] | None = None
 
-    def follow(self, progress: Callable[[Progress], None] | None) -> PathRecord:
-        """The path as far as the limits allow."""
+    def follow(
+        self,
+        s_max: float,
+        penalty_min: float,
+        deadline: float | None,
+        progress: Callable[[Progress], None] | None,
+    ) -> PathRecord:
+        """The path as far as the limits allow, from where it was left."""
         engine = self.engine
-        engine.start()
-        engine.free_columns()
-        engine.from_the_top(END_SHARE)
-        engine.begin_record()
+        engine.budget = Budget(_NO_END, deadline)
+        engine.scalar[[MOST_S, LEAST_PENALTY]] = s_max, penalty_min
+        if engine.record is None:
+            engine.start()
+            engine.free_columns()
+            engine.from_the_top(END_SHARE)
+            engine.begin_record()
+        else:
+            self._reopen()
 
         def report() -> None:
             if progress is not None and engine.scalar[N_KNOTS] > 1:
                 progress(self._progress())
 
         try:
-            code = self._run(report)
+            code = ENDED if self._ended else self._run(report)
         except KeyboardInterrupt:
             self._close()
             raise RecordInterrupted(self._record("interrupted")) from None
+        self._open = self._last_knot()
+        self._ended = code == ENDED
         if code in (ENDED, PENALTY):
-            engine.finish_record(engine.scalar[LEAST_PENALTY])
+            engine.finish_record(engine.scalar[LEAST_PENALTY] if code == PENALTY else 0.0)
         elif code in (MORE, STUCK):
             self._close()
         self.sound = code != STUCK
         return self._record(_STOPPED[code])
+
+    def _last_knot(self) -> tuple[int, np.ndarray, float]:
+        """The last knot as it is before it gets the duals of an end."""
+        engine = self.engine
+        assert engine.record is not None
+        k = int(engine.scalar[N_KNOTS]) - 1
+        return k, engine.record[0][:, k].copy(), float(engine.scalar[N_DUALS])
+
+    def _reopen(self) -> None:
+        """Take back what made the last knot an end."""
+        assert self._open is not None
+        assert self.engine.record is not None
+        k, knot, n_duals = self._open
+        self.engine.record[0][:, k], self.engine.scalar[N_DUALS] = knot, n_duals
 
     def _run(self, report: Callable[[], None]) -> int:
         """Pivot; knots that are no joints do not count for the limit."""
@@ -218,7 +285,7 @@ class _Attempt:
         assert engine.record is not None
         knot = engine.record[0][:, int(engine.scalar[N_KNOTS]) - 2]
         primal = knot[LOSS] + knot[LEAVING] * knot[S]
-        return Progress(engine.n_pivots, primal, knot[DUAL], knot[GAP], self.budget.seconds)
+        return Progress(engine.n_pivots, primal, knot[DUAL], knot[GAP], engine.budget.seconds)
 
     def _record(self, stopped: str) -> PathRecord:
         engine = self.engine
@@ -248,6 +315,7 @@ class _Attempt:
         record = _merged(record)
         if record.s[-1] > engine.scalar[MOST_S] and len(record.s) > 1:
             record = _cut_last(record, float(engine.scalar[MOST_S]), engine.p)
+            record = replace(record, stopped=_STOPPED[RADIUS] if stopped == "end" else stopped)
         joint = _slope_changes(record, engine.p)
         return replace(record, joint=joint)
 

@@ -83,7 +83,8 @@ class SmoothSearch:
         self.never = self.penalty == 0
         self.zero_primal = problem.zero_primal()
         self.unit = self._units()
-        self.share = 1.0
+        self.share, self.enough = 1.0, 0.0
+        self._stage: tuple[float, np.ndarray] | None = None
         self.coef, self.bias = np.zeros(self.features.p), 0.0
         self.scores = np.zeros(problem.n_rows)
         self.dual, self.dual_value = np.zeros(problem.n_rows), 0.0
@@ -92,23 +93,28 @@ class SmoothSearch:
 
     def run(self) -> None:
         """Double C from stage to stage; stop at the first certified point."""
-        last: tuple[float, np.ndarray] | None = None
         for share in self._stages():
-            if last is not None:
-                self._extrapolate(last, share)
-            last = 1.0 / share, self.coef
-            self.share = share
-            self.look()
-            idle, least = 0, np.inf
-            while idle < _IDLE_STEPS and (share == 1.0 or self.violation > _STAGE_VIOLATION):
-                if self._certified() or not self.budget.goes_on():
-                    return
-                if not self._step():
-                    break
-                self.look()
-                idle = 0 if self.violation < 0.9 * least else idle + 1
-                least = min(least, self.violation)
+            if self.stage(share, _STAGE_VIOLATION if share < 1.0 else 0.0):
+                return
         self._certified()
+
+    def stage(self, share: float, enough: float) -> bool:
+        """Go on to a share of C and a violation that is `enough`; whether all is done before."""
+        before, self._stage = self._stage, (1.0 / self.share, self.coef)
+        if before is not None:
+            self._extrapolate(before, share)
+        self.share, self.enough = share, enough
+        self.look()
+        idle, least = 0, np.inf
+        while idle < _IDLE_STEPS and self.violation > enough:
+            if self._certified() or not self.budget.goes_on():
+                return True
+            if not self._step():
+                break
+            self.look()
+            idle = 0 if self.violation < 0.9 * least else idle + 1
+            least = min(least, self.violation)
+        return False
 
     def look(self) -> None:
         """Bias, residuals, dual point and gradient at the present coefficients."""
@@ -160,8 +166,8 @@ class SmoothSearch:
         p, work = self.problem, self._working_set()
         model = self._model(work)
         needed = 0.2 * self.goal * self.primal / max(self.size, 1e-300)
-        if self.share < 1.0:
-            needed = 0.5 * _STAGE_VIOLATION
+        if self.enough > 0.0:
+            needed = 0.5 * self.enough
         target = _FORCING * self.violation
         target = min(0.5 * self.violation, max(target * min(1.0, self.violation), needed))
         minimise_model(model, target, self.budget.in_time)
@@ -254,7 +260,7 @@ class SmoothSearch:
         return False
 
     def _offer_point(self) -> bool:
-        coef, bias = self._point()
+        coef, bias = self.point()
         return self.best.keep(self.problem.values(coef, bias, self.dual), (coef, bias), self.dual)
 
     def solution(self) -> Solution:
@@ -266,7 +272,8 @@ class SmoothSearch:
             self.best.dual_point, self.best.certificate(), max(1, self.budget.n_iter), coef, bias
         )
 
-    def _point(self) -> tuple[np.ndarray, float]:
+    def point(self) -> tuple[np.ndarray, float]:
+        """Coefficients and intercept where the search stands."""
         p = self.problem
         if p.bias_feature:
             return self.coef[:-1], p.bias_feature * float(self.coef[-1])

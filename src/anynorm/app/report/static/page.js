@@ -5,13 +5,18 @@ function certificateBadge() {
   if (!found) return null;
   const good = found.status === "optimal";
   const text = found.status ? `${good ? "Certified optimal" : "Not certified: " + found.status}` : "Certificate";
-  return el("p", { class: "badge " + (found.status ? (good ? "good" : "bad") : "") },
+  const colour = good && !data.caution ? "good" : good ? "" : "bad"; // nothing green beside a caution
+  return el("p", { class: "badge " + (found.status ? colour : "") },
     el("b", {}, text), found.status && found.gap !== null ? ` relative gap ${num(found.gap, 2)}` : null);
+}
+
+function cautionBadge() {
+  return data.caution ? el("p", { class: "badge amber", role: "status", id: "caution" }, el("b", {}, data.caution)) : null;
 }
 
 function header() {
   const top = document.querySelector("header.top");
-  top.append(el("div", { class: "actions" }, certificateBadge(), themeButton()));
+  top.append(el("div", { class: "actions" }, cautionBadge(), certificateBadge(), themeButton()));
   if (data.facts.length) {
     top.append(el("dl", { class: "facts" }, ...data.facts.map(([name, value]) => {
       const [, short, detail] = /^([^()]+) \((.+)\)$/s.exec(value) || [null, value, null]; // "3% (how)"

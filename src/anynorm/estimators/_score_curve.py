@@ -1,0 +1,93 @@
+"""Cross-validated scores along a line, and the rules that choose a place on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from anynorm.design.limits import ROUNDING
+from anynorm.estimators._cross_validation import score_columns, standard_error
+
+_FIRST_HALF = 0.5  # of the followed range: a best score beyond it may not be the last word
+_AT_THE_END = 0.75  # of the followed range: a best score beyond it was still rising
+
+
+@dataclass(frozen=True)
+class ScoreCurve:
+    """Cross-validated scores along s or C, on intervals or (where low equals high) at points.
+
+    Attributes
+    ----------
+    low, high : ndarray of shape (m,)
+        The ends of the intervals, ascending; of C they are log(C / least).
+    scores : ndarray of shape (m, folds)
+        The folds' scores.
+    features : ndarray of shape (m, folds)
+        The numbers of features that the folds use.
+    least : float or None, default=None
+        What C is relative to; None where the line is that of s.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    scores: np.ndarray
+    features: np.ndarray
+    least: float | None = None
+
+    def joined(self) -> ScoreCurve:
+        """The curve with neighbours joined where every fold has the same score and features."""
+        both = np.hstack([self.scores, self.features])
+        new = np.append(True, np.any(np.abs(np.diff(both, axis=0)) > ROUNDING, axis=1))
+        last = np.append(new[1:], True)
+        kept = self.low[new], self.high[last], self.scores[new], self.features[new]
+        return ScoreCurve(*kept, self.least)
+
+    def choose(self, rule: str, tolerance: float) -> tuple[int, float]:
+        """The place in the table that a rule takes, and s or C.
+
+        "best" takes the highest mean score, "one_se" the smallest s (or C) within one standard
+        error of it, "fewest" the fewest features within `tolerance` of it.  All take the middle
+        of the leftmost stretch that is as good.
+        """
+        mean, used = self.scores.mean(axis=1), self.features.mean(axis=1)
+        same = ROUNDING * max(1.0, float(np.abs(mean).max()))
+        top = int(mean.argmax())
+        if rule == "best":
+            good = mean >= mean[top] - same
+        elif rule == "one_se":
+            enough = mean >= mean[top] - standard_error(self.scores[top]) - same
+            good = np.abs(mean - mean[int(enough.argmax())]) <= same
+        else:
+            enough = mean >= mean[top] - tolerance - same
+            good = enough & (used <= used[enough].min() + same)
+        first = int(good.argmax())
+        last = first + int(np.append(~good[first:], True).argmax()) - 1
+        middle = self.low[first] + (self.high[last] - self.low[first]) / 2
+        index = first + int(np.searchsorted(self.high[first : last + 1], middle))
+        return index, float(self.values(np.clip(middle, self.low[index], self.high[index])))
+
+    def rises_at_the_end(self) -> bool:
+        """Whether the best score is at the end of the line, and above all of its first half."""
+        mean, end = self.scores.mean(axis=1), self.high[-1]
+        late = self.high > _AT_THE_END * end
+        early = self.low < _FIRST_HALF * end
+        top = mean.max() - ROUNDING
+        return bool((mean[late] >= top).any() and (mean[early] < top).all())
+
+    def values(self, places: Any) -> Any:
+        """The s or the C of places on the line."""
+        return places if self.least is None else self.least * np.exp(places)
+
+    def results(self) -> dict[str, Any]:
+        """The curve as scikit-learn's searches present their tables."""
+        name = "s" if self.least is None else "C"
+        middle = self.values(self.low + (self.high - self.low) / 2)
+        return {
+            f"{name}_low": self.values(self.low),
+            f"{name}_high": self.values(self.high),
+            f"param_{name}": middle,
+            "params": [{name: place} for place in middle.tolist()],
+            **score_columns(self.scores, self.features),
+        }
