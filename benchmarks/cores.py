@@ -15,6 +15,7 @@ Times are wall times, which only a quiet machine can tell.  Goals depend on its 
 import argparse
 import dataclasses
 import functools
+import importlib.util
 import os
 import pathlib
 import sys
@@ -190,6 +191,7 @@ class Run:
             *(
                 (f"sklearnex, C={C:g}", functools.partial(self.against_peer, 20_000, 20, C))
                 for C in (1.0, 100.0)
+                if importlib.util.find_spec("sklearnex")  # which not every platform has
             ),
             ("long fit", functools.partial(self.long_fit, "SVC", 40_000, 20, 100.0)),
             *((f"default, {row[0]}", functools.partial(self.default, *row)) for row in defaults),
