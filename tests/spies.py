@@ -88,5 +88,12 @@ def divided_work(monkeypatch):
         seen.append(count)
         begin(shared, task, count, share)
 
+    share_out = threads._Team.share_out
+
+    def noted_parts(team, n_helpers, function, count, *given):
+        seen.append(count)
+        share_out(team, n_helpers, function, count, *given)
+
     monkeypatch.setattr(threads._SharedTasks, "__init__", noted)
+    monkeypatch.setattr(threads._Team, "share_out", noted_parts)
     return seen

@@ -46,7 +46,7 @@ def calibration_error(y, proba, bins=10):
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
 @pytest.mark.parametrize("name", MODELS)
 def test_as_well_calibrated_as_scikit_learn_would_on_held_out_rows(name, method):
-    X, y = noisy()
+    X, y = noisy(n=10 * N)  # many to judge by: bins of 50 rows are off by 0.07 by chance alone
     model = MODELS[name](calibration=method).fit(X[:N], y[:N])
     if name == "SVCCV":
         inner = SVC(C=model.C_, gamma=model.gamma_)

@@ -6,7 +6,6 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from anynorm.design.column_block import ColumnBlock
-from anynorm.design.compiled import loop
 from anynorm.design.interface import Array
 from anynorm.design.limits import PAIRS_PER_CALL
 from anynorm.design.watch import look
@@ -40,6 +39,8 @@ class BlockProducts:
         if not indices.size:
             self._columns = values.reshape(block.p, block.n)
             return
+        from anynorm.design.column_loops import by_rows  # imports Numba: only where needed
+
         starts = np.zeros(block.n + 1, dtype=np.int64)
         self._by_rows = starts, np.empty(indptr[-1], np.int64), np.empty(indptr[-1])
         by_rows(*block.arrays, *self._by_rows)
@@ -64,36 +65,10 @@ class BlockProducts:
         """Z'diag(weights) Z in its lower half, Fortran's order; what is above means nothing."""
         if self._columns is not None:
             return dsyrk(1.0, (self._columns * np.sqrt(weights)).T, trans=1, lower=1)
+        from anynorm.design.column_loops import add_block_gram
+
         out = np.zeros((self._block.p, self._block.p))
         for first, last in zip(self._cuts[:-1], self._cuts[1:], strict=True):
             add_block_gram(*self._by_rows, weights, first, last, out)
             look()
         return out.T
-
-
-@loop
-def by_rows(indptr, indices, values, starts, columns, entries):
-    """The entries of a block row after row, within a row in the order of the columns."""
-    p = indptr.size - 1
-    for k in range(indptr[p]):
-        starts[indices[k] + 1] += 1
-    for i in range(starts.size - 1):
-        starts[i + 1] += starts[i]
-    for j in range(p):
-        for k in range(indptr[j], indptr[j + 1]):
-            at = starts[indices[k]]
-            columns[at], entries[at] = j, values[k]
-            starts[indices[k]] = at + 1
-    for i in range(starts.size - 1, 0, -1):
-        starts[i] = starts[i - 1]
-    starts[0] = 0
-
-
-@loop
-def add_block_gram(starts, columns, entries, weights, first, last, out):
-    """Add weights_i z_ij z_il to out_jl, j <= l, over the rows from the first to the last."""
-    for i in range(first, last):
-        for k in range(starts[i], starts[i + 1]):
-            t, j = weights[i] * entries[k], columns[k]
-            for other in range(k, starts[i + 1]):
-                out[j, columns[other]] += t * entries[other]

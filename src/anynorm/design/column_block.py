@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 
-from anynorm.design.column_loops import add_columns, columns_dot, columns_squares
 from anynorm.design.interface import Array, Places
 from anynorm.design.limits import ENTRIES_PER_CALL
 
@@ -32,6 +31,8 @@ class ColumnBlock:
 
     def matvec(self, coef: Array, *, columns: Places) -> Array:
         """The sum of coef_j x_j over the chosen columns."""
+        from anynorm.design.column_loops import add_columns  # imports Numba: only where needed
+
         out = np.zeros(self.n)
         for piece in self.pieces(columns):
             add_columns(*self.arrays, columns[piece], coef[piece], out)
@@ -39,6 +40,8 @@ class ColumnBlock:
 
     def rmatvec(self, a: Array, *, columns: Places) -> Array:
         """x_j'a for the chosen columns."""
+        from anynorm.design.column_loops import columns_dot
+
         out = np.empty(columns.size)
         for piece in self.pieces(columns):
             columns_dot(*self.arrays, columns[piece], a, out[piece])
@@ -46,6 +49,8 @@ class ColumnBlock:
 
     def column_norms_squared(self) -> Array:
         """||x_j||^2 for every column."""
+        from anynorm.design.column_loops import columns_squares
+
         out = np.empty(self.p)
         columns_squares(*self.arrays, out)
         return out

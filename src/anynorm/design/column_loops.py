@@ -127,3 +127,31 @@ def transpose(matrix, out):
         for i in range(rows):
             for j in range(first, min(first + 64, columns)):
                 out[j, i] = matrix[i, j]
+
+
+@loop
+def by_rows(indptr, indices, values, starts, columns, entries):
+    """The entries of a block row after row, within a row in the order of the columns."""
+    p = indptr.size - 1
+    for k in range(indptr[p]):
+        starts[indices[k] + 1] += 1
+    for i in range(starts.size - 1):
+        starts[i + 1] += starts[i]
+    for j in range(p):
+        for k in range(indptr[j], indptr[j + 1]):
+            at = starts[indices[k]]
+            columns[at], entries[at] = j, values[k]
+            starts[indices[k]] = at + 1
+    for i in range(starts.size - 1, 0, -1):
+        starts[i] = starts[i - 1]
+    starts[0] = 0
+
+
+@loop
+def add_block_gram(starts, columns, entries, weights, first, last, out):
+    """Add weights_i z_ij z_il to out_jl, j <= l, over the rows from the first to the last."""
+    for i in range(first, last):
+        for k in range(starts[i], starts[i + 1]):
+            t, j = weights[i] * entries[k], columns[k]
+            for other in range(k, starts[i + 1]):
+                out[j, columns[other]] += t * entries[other]

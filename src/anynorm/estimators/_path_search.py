@@ -174,6 +174,7 @@ class _Stages:
         self.search, self.count = search, len(search.folds.splits)
         self.prices, self.scores = np.empty(0), np.empty((0, 1))
         self.stage = 0
+        self.beginning = 0.0  # the seconds that the last fold took to begin
 
     def run(self) -> tuple[list[FoldPaths], Stop | None]:
         """Follow until all have ended, or until going on cannot pay."""
@@ -213,11 +214,13 @@ class _Stages:
         return run_all(self.count if count is None else count, work, report=report)
 
     def _begun(self, fold: int) -> _FoldInProgress | None:
-        """A fold; None where there is no time for it, but for the first."""
-        end = self.search.deadline(1.0)
-        if fold > 0 and end is not None and time.monotonic() >= end:
+        """A fold; None where there is no time to begin it, but for the first."""
+        end, now = self.search.deadline(1.0), time.monotonic()
+        if fold > 0 and end is not None and now + self.beginning >= end:
             return None
-        return _FoldInProgress(self.search, fold)
+        begun = _FoldInProgress(self.search, fold)
+        self.beginning = time.monotonic() - now
+        return begun
 
     def _report(self, fold: int, state: Any) -> None:
         assert self.search.tell is not None

@@ -333,7 +333,8 @@ def test_too_little_time_is_told_and_a_model_still_written(tmp_path):
     result = fit(tmp_path / "data.csv", tmp_path / "out", "--time-limit", 1e-6, code=3)
     assert "--time-limit" in result.stderr
     report = (tmp_path / "out" / "report.html").read_text()
-    assert "The best model in the time: --time-limit ended 3 paths of the folds" in report
+    assert "The best model in the time: --time-limit ended 1 path of the folds" in report
+    assert "left no time for 2 of the folds" in report
     assert {file.name for file in (tmp_path / "out").iterdir()} == FILES
 
 
@@ -346,7 +347,7 @@ def test_what_is_not_certified_exits_with_3(data, tmp_path, monkeypatch):
         model.certificate_ = replace(model.certificate_, status=Status.MAX_ITER)
         return learned
 
-    monkeypatch.setitem(job._LEARN, "hinge", uncertified)
+    monkeypatch.setitem(job._LEARN_SPARSE, "hinge", uncertified)
     assert "Not converged" in fit(data, tmp_path, "--max-features", 1, code=3).stderr
 
 
@@ -358,7 +359,7 @@ def test_interruption_leaves_the_files_of_before(data, tmp_path, monkeypatch, wh
     for name in FILES:
         (tmp_path / name).write_text("before")
     if where == "fit":
-        monkeypatch.setitem(job._LEARN, "hinge", interrupted)
+        monkeypatch.setitem(job._LEARN_SPARSE, "hinge", interrupted)
     else:
         monkeypatch.setattr("anynorm.app.report.write_report", interrupted)
     result = fit(data, tmp_path, "--max-features", 1, code=130)

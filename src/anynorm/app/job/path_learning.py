@@ -103,5 +103,8 @@ def _cut_words(found: SearchedPaths) -> str:
     short = found.scored.short
     if not short:
         return ""
-    fewest = min(path.n_joints for path in short)
-    return f"--time-limit ended {len(short)} paths of the folds, the first after {fewest} joints"
+    fewest, count = min(path.n_joints for path in short), len(short)
+    ended = f"{count} path{'s' if count > 1 else ''} of the folds"
+    left = found.scored.missing
+    without = f", and left no time for {left} of the folds" if left else ""
+    return f"--time-limit ended {ended}, the first after {fewest} joints{without}"

@@ -92,7 +92,7 @@ def walk(
     >>> from anynorm.solvers.linear import walk
     >>> X, y = np.array([[2.0, 1.0], [-2.0, -1.0]]), np.array([1.0, -1.0])
     >>> problem = Problem(y=y, C=1.0, loss=get_loss("hinge"), X=X, intercept=None)
-    >>> rounds = walk(problem, n_rounds=6, tol=1e-3)
+    >>> rounds = walk(problem, n_rounds=6, prune=False, tol=1e-3)
     >>> [round(r.objective, 3) for r in rounds]
     [0.6, 0.556, 0.529, 0.515, 0.508, 0.504]
     >>> rounds[0].coef.round(3)
