@@ -117,13 +117,3 @@ def descend_columns(indptr, indices, values, order, penalty, curvature, unit, fl
             add_column(indices, values, start, stop, old - new, r)
             largest = max(largest, abs(new - old) * bend / unit[j])
     return largest
-
-
-@loop
-def transpose(matrix, out):
-    """``out = matrix.T``, in tiles that fit the cache."""
-    rows, columns = matrix.shape
-    for first in range(0, columns, 64):
-        for i in range(rows):
-            for j in range(first, min(first + 64, columns)):
-                out[j, i] = matrix[i, j]

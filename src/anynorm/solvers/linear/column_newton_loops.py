@@ -58,7 +58,6 @@ _TINY = 1e-300  # as good as zero, and safe to divide by
 _BALANCED = 1e-14  # of sum |beta|: what the bias may leave of sum(beta)
 
 
-
 def newton_loop() -> Callable[..., int]:
     """`newton_steps` as machine code."""
     return machine_code(newton_steps, int, float, float, float, int)
@@ -116,7 +115,7 @@ def _add(n, size, vector, out):
 
 
 def _stiffen(tables, sigma):
-    """New centres, and the smoothing: none for a loss that is smooth, or where the box is a point."""
+    """New centres; the smoothing, none for a loss that is smooth or where the box is a point."""
     lower, upper, shift = row(tables, LOWER), row(tables, UPPER), row(tables, SHIFT)
     stiff, centre, beta = row(tables, STIFF), row(tables, CENTRE), row(tables, BETA)
     for i in range(n_rows(tables)):
@@ -178,7 +177,7 @@ def _balance(tables):
             else:
                 guess = bias + reach if miss > 0 else bias - reach
                 reach *= 2.0
-        if guess == bias or guess == low or guess == high:
+        if not low < guess < high:
             break
         bias = guess
     numbers[BIAS] = bias
