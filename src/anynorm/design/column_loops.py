@@ -120,16 +120,6 @@ def descend_columns(indptr, indices, values, order, penalty, curvature, unit, fl
 
 
 @loop
-def transpose(matrix, out):
-    """``out = matrix.T``, in tiles that fit the cache."""
-    rows, columns = matrix.shape
-    for first in range(0, columns, 64):
-        for i in range(rows):
-            for j in range(first, min(first + 64, columns)):
-                out[j, i] = matrix[i, j]
-
-
-@loop
 def by_rows(indptr, indices, values, starts, columns, entries):
     """The entries of a block row after row, within a row in the order of the columns."""
     p = indptr.size - 1

@@ -23,6 +23,7 @@ _FEW_ROWS = 16
 _FEW_VECTORS = 4  # that a compiled loop is called for one after the other
 _WORTH_COMPILED = 1 << 26  # entries of X, half a gigabyte, for which Numba's start is paid back
 _THIN = 0.2  # of the entries: sparse products of rows take as long as BLAS's with all of them
+_ROWS_TO_TURN = 256  # at a time into columns, from the cache
 _FEW_COLUMNS = {True: 4, False: 12}  # by whether the columns are contiguous
 
 
@@ -203,12 +204,12 @@ class DenseDesign(Design):
         return _wide(self.stored) if self.scale is None else self.stored * self.scale
 
     def dense_transposed(self) -> Array:
-        from anynorm.design.column_loops import transpose  # imports Numba: only where needed
-
         if self.stored.flags.f_contiguous:
             return _wide(self.stored.T)
         out = np.empty((self.p, self.n))
-        transpose(self.stored, out)
+        for start in range(0, self.n, _ROWS_TO_TURN):
+            rows = slice(start, start + _ROWS_TO_TURN)
+            out[:, rows] = self.stored[rows].T
         return out
 
     def entries_at(self, rows: Places, columns: Places) -> Array:

@@ -16,7 +16,6 @@ from anynorm.problem.certificate import certify
 from anynorm.problem.solution import Status
 from anynorm.solvers.linear import solve_linear, walk, walk_over_C
 from anynorm.solvers.linear.few_rows import FewRows, RowsDual, few_rows_suit, weighted_gram
-from anynorm.solvers.linear.pair_loops import middle_bias
 from tests.references import solve_primal
 
 SUITED = ["hinge", "absolute", "squared_hinge"]
@@ -105,7 +104,7 @@ def test_the_compiled_bias_is_the_optimal_one(loss):
                 y=y, C=0.7, loss=get_loss(loss), X=np.zeros((n, 1)), sample_weight=weights
             )
             expected = optimal_bias(problem.loss, scores, y, 0.7, weights)
-            found = middle_bias(scores, y, RowsDual.of(problem).box)
+            found = RowsDual.of(problem).middle_bias(scores)
             assert found == pytest.approx(expected, abs=1e-12)
 
 

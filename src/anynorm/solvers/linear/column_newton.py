@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from anynorm.design import Design
+from anynorm.design.addresses import list_of
 from anynorm.design.far_columns import far_means
 from anynorm.design.limits import FLOOR, STEPS_PER_CALL
 from anynorm.norms.dual_sets import Box, DualSet
@@ -48,7 +49,7 @@ class ColumnNewton:
 
         self.loops = loops
         lower, upper, shift = dual.box
-        self.rows = np.zeros((loops.ROW_VECTORS, len(dual.y)))
+        self.rows = np.zeros((len(loops.ROW_NAMES), len(dual.y)))
         self.rows[loops.LABEL : loops.WEIGHT + 1] = dual.y, lower, upper, shift, weights
         self.floor = FLOOR * dual.empty
         self.gram: np.ndarray | None = None
@@ -58,7 +59,7 @@ class ColumnNewton:
         """Go on with some of the columns, ascending."""
         if self.gram is not None:
             self.gram = self.gram[np.ix_(places, places)]
-            self.table = self.table[:, places]
+            self.table = np.take(self.table, places, axis=1)
 
     def forget(self) -> None:
         """Go on with other columns."""
@@ -84,23 +85,23 @@ class ColumnNewton:
         """
         loops, m, n = self.loops, *columns.shape
         if self.gram is None:
-            self.gram, self.table = np.zeros((m, m)), np.zeros((loops.COLUMN_VECTORS, m))
+            self.gram, self.table = np.zeros((m, m)), np.zeros((len(loops.VECTOR_NAMES), m))
             self.rows[loops.MEMBER] = 0.0
         coef, bias, scores, beta = start
-        rows, table, numbers = self.rows, self.table, np.zeros(loops.NUMBERS)
+        rows, table, numbers = self.rows, self.table, np.zeros(len(loops.NUMBER_NAMES))
         rows[loops.SCORE], rows[loops.BETA] = scores, beta
         table[loops.ROOT] = root
         table[loops.U] = np.divide(coef, root, out=np.zeros(m), where=root > 0)
         numbers[loops.BIAS], numbers[loops.PRECISION] = bias, precision
         numbers[loops.SIGMA] = _WARM_SIGMA if warm else _FIRST_SIGMA
-        factor, steps = np.empty((m, m)), 0
+        places = np.empty(n + loops.MORE_PLACES, dtype=np.int64)
+        used = columns, rows, table, numbers, self.gram, np.empty((m, m)), places
+        tables, newton_steps, steps = list_of(used), loops.newton_loop(), 0
         most = min(_MOST_STEPS, max(budget.left, 1))
         share = max(1, STEPS_PER_CALL // (n * (m + 1) ** 2))
         while steps < most and budget.in_time():
             allowed = min(share, most - steps)
-            made = loops.newton_steps(
-                columns, self.gram, factor, rows, table, numbers, tol, sharp, self.floor, allowed
-            )
+            made = newton_steps(tables.ctypes.data, tol, sharp, self.floor, allowed)
             steps += made
             if made < allowed:
                 break

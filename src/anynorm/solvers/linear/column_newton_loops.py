@@ -10,27 +10,41 @@ step, so that 1/2 ||u - A'beta||^2 and what the rows miss add up to the gap.
 Rows enter and leave the Newton matrix one by one: X_J' D X_J, kept without V and without C, serves
 all rounds of a walk and all values of C.
 
-Vectors over the rows are rows of one table, those over the columns rows of another.
+Vectors over the rows are rows of one table, those over the columns rows of another; loops are given
+the list of all tables (`design/addresses.py`).
 """
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from collections.abc import Callable
 
-from anynorm.design.compiled import inlined, inner_loop, loop
+from anynorm.design.addresses import Length, Rows
+from anynorm.design.machine_code import machine_code
 
-LABEL, LOWER, UPPER, SHIFT, WEIGHT, STIFF, CENTRE, BETA, SCORE, ALONG, MEMBER = range(11)
-ROW_VECTORS = 11
-"""Labels, bounds, shift and weight of a row; 1 over its smoothing; the proximal centre; beta; A u
-and A d; the weight with which it is in the Gram matrix."""
+# The tables in the order of their list: for loops, their rows by number and the length of these.
+column = Rows(0)  # of X
+row, n_rows = Rows(1), Length(1)
+vector, n_columns = Rows(2), Length(2)  # over the columns
+number = Rows(3)  # one row, number 0
+gram, factor = Rows(4), Rows(5)
+place = Rows(6, "int64")  # of the rows that change their weights; one row, longer than they are
 
-ROOT, U, PULLED, STEP, SUM, SPARE = range(6)
-COLUMN_VECTORS = 6
-"""V; u; A'beta; the Newton step; weighted sums of X's rows in the Gram matrix; working space."""
+ROW_NAMES = range(12)
+LABEL, LOWER, UPPER, SHIFT, WEIGHT = ROW_NAMES[:5]
+STIFF, CENTRE = ROW_NAMES[5:7]  # 1 over the smoothing; the proximal centre
+BETA, SCORE, ALONG = ROW_NAMES[7:10]  # the last two are A u and A d
+MEMBER, CHANGE = ROW_NAMES[10:]  # the weight with which it is in the Gram matrix; how that changes
 
-BIAS, PRECISION, SIGMA, GAP, UPDATES = range(5)
-NUMBERS = 5
-"""The bias and its precision; 1 over the smoothing width; the gap; updates of the Gram matrix."""
+VECTOR_NAMES = range(10)
+ROOT, U, PULLED, STEP = VECTOR_NAMES[:4]  # V; u; A'beta; the Newton step
+SUM, SCALE = VECTOR_NAMES[4:6]  # weighted sums of X's rows in the Gram matrix; for a unit diagonal
+FIRST, SECOND, THIRD, FOURTH = VECTOR_NAMES[6:]  # rows of X on their way to the Gram matrix
+
+NUMBER_NAMES = range(5)
+BIAS, PRECISION = NUMBER_NAMES[:2]
+SIGMA, GAP, UPDATES = NUMBER_NAMES[2:]  # 1 over the smoothing width; updates of the Gram matrix
+MORE_PLACES = 3  # than rows: they are taken four at a time
 
 _INNER_SHARE = 0.1  # of the outer gap: what Newton may leave without spoiling the next centre
 _GROWTH = 2.0  # of sigma where the gap falls slowly
@@ -44,22 +58,27 @@ _TINY = 1e-300  # as good as zero, and safe to divide by
 _BALANCED = 1e-14  # of sum |beta|: what the bias may leave of sum(beta)
 
 
-@loop
-def newton_steps(columns, gram, factor, rows, table, numbers, tol, sharp, floor, most):
+def newton_loop() -> Callable[..., int]:
+    """`newton_steps` as machine code."""
+    return machine_code(newton_steps, int, float, float, float, int)
+
+
+def newton_steps(tables, tol, sharp, floor, most):
     """Make at most `most` Newton steps until the relative gap is at most `tol`; returns the steps.
 
     A few more steps bring u to A'beta, until half their squared distance is at most `sharp`.  The
-    gap is left in `numbers`, infinite where the method stalls.  Both are relative to the primal
+    gap is left in `number`, infinite where the method stalls.  Both are relative to the primal
     value, or to `floor` where that is larger.
     """
-    steps, last, stalled, more = 0, np.inf, 0, 0
-    while True:
-        rows[CENTRE] = rows[BETA]
-        _stiffen(rows, numbers[SIGMA])
+    numbers = number(tables, 0)
+    steps, last, stalled, more = 0, math.inf, 0, 0
+    while stalled <= _STALLED:
+        _stiffen(tables, numbers[SIGMA])
+        gap = math.inf
         while True:
-            _balance(rows, numbers)
-            primal, outer, inner = _gap(columns, rows, table, numbers)
-            scale = max(primal, floor, _TINY)
+            _balance(tables)
+            primal, outer, inner = _gap(tables)
+            scale = max(max(primal, floor), _TINY)
             gap = (outer + inner) / scale
             numbers[GAP] = gap
             if steps >= most:
@@ -70,63 +89,78 @@ def newton_steps(columns, gram, factor, rows, table, numbers, tol, sharp, floor,
                 more += 1
             elif inner <= _INNER_SHARE * outer:
                 break
-            _update_gram(columns, gram, rows, table, numbers)
-            tilt = _direction(gram, factor, rows, table, numbers)
-            _times(columns, table, STEP, rows, ALONG)
+            _update_gram(tables)
+            tilt = _direction(tables)
+            _times(tables, vector(tables, STEP), row(tables, ALONG))
             # So near to the optimum, rounding hides whether a step pays; a whole one does.
-            size = _step_length(rows, table, numbers, tilt) if gap > tol else 1.0
+            size = _step_length(tables, tilt) if gap > tol else 1.0
             steps += 1
             if size == 0.0:
                 break
-            table[U] += size * table[STEP]
-            rows[SCORE] += size * rows[ALONG]
+            _add(n_columns(tables), size, vector(tables, STEP), vector(tables, U))
+            _add(n_rows(tables), size, row(tables, ALONG), row(tables, SCORE))
             numbers[BIAS] += size * tilt
         stalled = 0 if gap < 0.5 * last else stalled + 1
-        if stalled > _STALLED:
-            numbers[GAP] = np.inf
-            return steps
         if gap > _FAST * last:
             numbers[SIGMA] *= _GROWTH
         last = min(last, gap)
+    numbers[GAP] = math.inf
+    return steps
 
 
-@inlined
-def _stiffen(rows, sigma):
-    """The smoothing of the rows: none for a loss that is smooth, or where the box is a point."""
-    for i in range(rows.shape[1]):
-        width = sigma * (rows[UPPER, i] - rows[LOWER, i])
-        rows[STIFF, i] = 0.0 if rows[SHIFT, i] > 0 or width < _TINY else 1.0 / width
+def _add(n, size, vector, out):
+    """Out += size * vector."""
+    for i in range(n):
+        out[i] += size * vector[i]
 
 
-@inner_loop
-def _answer(rows, i, residual):
+def _stiffen(tables, sigma):
+    """New centres; the smoothing, none for a loss that is smooth or where the box is a point."""
+    lower, upper, shift = row(tables, LOWER), row(tables, UPPER), row(tables, SHIFT)
+    stiff, centre, beta = row(tables, STIFF), row(tables, CENTRE), row(tables, BETA)
+    for i in range(n_rows(tables)):
+        width = sigma * (upper[i] - lower[i])
+        stiff[i] = 0.0 if shift[i] > 0 or width < _TINY else 1.0 / width
+        centre[i] = beta[i]
+
+
+def _box(tables):
+    """What the answer of a row depends on."""
+    lower, upper, shift = row(tables, LOWER), row(tables, UPPER), row(tables, SHIFT)
+    return lower, upper, shift, row(tables, STIFF), row(tables, CENTRE)
+
+
+def _answer(box, i, residual):
     """The beta of one row at a residual, and its curvature."""
-    lower, upper = rows[LOWER, i], rows[UPPER, i]
-    bend = rows[SHIFT, i] + rows[STIFF, i]
+    lower, upper, shift, stiff, centre = box
+    bend = shift[i] + stiff[i]
     if bend == 0.0:
-        return lower, 0.0
-    at = (residual + rows[STIFF, i] * rows[CENTRE, i]) / bend
-    if at <= lower:
-        return lower, 0.0
-    return (upper, 0.0) if at >= upper else (at, 1.0 / bend)
+        return lower[i], 0.0
+    at = (residual + stiff[i] * centre[i]) / bend
+    if at <= lower[i]:
+        return lower[i], 0.0
+    if at >= upper[i]:
+        return upper[i], 0.0
+    return at, 1.0 / bend
 
 
-@inner_loop
-def _balance(rows, numbers):
+def _balance(tables):
     """The bias at which precision * b = sum(beta), by bracketed Newton steps, and that beta."""
-    n, precision = rows.shape[1], numbers[PRECISION]
-    bias, low, high, reach = numbers[BIAS], -np.inf, np.inf, 1.0
-    if np.isinf(precision):
+    n, numbers, box = n_rows(tables), number(tables, 0), _box(tables)
+    label, score, betas = row(tables, LABEL), row(tables, SCORE), row(tables, BETA)
+    precision, bias = numbers[PRECISION], numbers[BIAS]
+    low, high, reach = -math.inf, math.inf, 1.0
+    if not math.isfinite(precision):
         bias = 0.0
     for _ in range(100):  # halvings of a bracket end at its last digit
         total, size, bend = 0.0, 0.0, 0.0
         for i in range(n):
-            beta, curvature = _answer(rows, i, rows[LABEL, i] - rows[SCORE, i] - bias)
-            rows[BETA, i] = beta
+            beta, curvature = _answer(box, i, label[i] - score[i] - bias)
+            betas[i] = beta
             total += beta
             size += abs(beta)
             bend += curvature
-        if np.isinf(precision):
+        if not math.isfinite(precision):
             break
         miss = total - precision * bias
         if abs(miss) <= _BALANCED * size:
@@ -136,210 +170,214 @@ def _balance(rows, numbers):
         else:
             high = bias
         bend += precision
-        guess = bias + miss / bend if bend > 0 else np.inf
-        if not low < guess < high or np.isinf(guess):
-            if np.isinf(low) or np.isinf(high):
+        guess = bias + miss / bend if bend > 0 else math.inf
+        if not low < guess < high or not math.isfinite(guess):
+            if math.isfinite(low) and math.isfinite(high):
+                guess = 0.5 * (low + high)
+            else:
                 guess = bias + reach if miss > 0 else bias - reach
                 reach *= 2.0
-            else:
-                guess = 0.5 * (low + high)
-        if guess in (bias, low, high):
+        if not low < guess < high:
             break
         bias = guess
     numbers[BIAS] = bias
 
 
-@inlined
-def _gap(columns, rows, table, numbers):
+def _gap(tables):
     """The primal value, what the rows miss of the optimum, and what u misses; A'beta on the way."""
+    lower, upper, shifts = row(tables, LOWER), row(tables, UPPER), row(tables, SHIFT)
+    label, score, betas = row(tables, LABEL), row(tables, SCORE), row(tables, BETA)
+    n, numbers = n_rows(tables), number(tables, 0)
     bias, loss, outer = numbers[BIAS], 0.0, 0.0
-    for i in range(rows.shape[1]):
-        residual, beta, shift = (
-            rows[LABEL, i] - rows[SCORE, i] - bias,
-            rows[BETA, i],
-            rows[SHIFT, i],
-        )
-        at = rows[UPPER, i] if residual > 0 else rows[LOWER, i]
+    for i in range(n):
+        residual, beta, shift = label[i] - score[i] - bias, betas[i], shifts[i]
+        at = upper[i] if residual > 0 else lower[i]
         if shift > 0:
-            at = min(max(residual / shift, rows[LOWER, i]), rows[UPPER, i])
+            at = min(max(residual / shift, lower[i]), upper[i])
         cost = at * (residual - 0.5 * shift * at)
         loss += cost
         outer += cost - beta * (residual - 0.5 * shift * beta)
+    root, us, pulled = vector(tables, ROOT), vector(tables, U), vector(tables, PULLED)
     square, inner = 0.0, 0.0
-    for j in range(columns.shape[0]):
-        column, total = columns[j], 0.0
-        for i in range(column.size):
-            total += column[i] * rows[BETA, i]
-        total *= table[ROOT, j]
-        table[PULLED, j] = total
-        u = table[U, j]
-        square += u * u
-        inner += (u - total) * (u - total)
-    if not np.isinf(numbers[PRECISION]):
+    for j in range(n_columns(tables)):
+        values, total = column(tables, j), 0.0
+        for i in range(n):
+            total += values[i] * betas[i]
+        total *= root[j]
+        pulled[j] = total
+        square += us[j] * us[j]
+        inner += (us[j] - total) * (us[j] - total)
+    if math.isfinite(numbers[PRECISION]):
         square += numbers[PRECISION] * bias * bias
     return 0.5 * square + loss, outer, 0.5 * inner
 
 
-@inner_loop
-def _times(columns, table, which, rows, out):
-    """A times one of the vectors over the columns."""
-    total = rows[out]
-    total[:] = 0.0
-    m = columns.shape[0]
-    for j in range(0, m - 3, 4):
-        a, b, c, d = columns[j], columns[j + 1], columns[j + 2], columns[j + 3]
-        s = table[ROOT, j] * table[which, j]
-        t = table[ROOT, j + 1] * table[which, j + 1]
-        v = table[ROOT, j + 2] * table[which, j + 2]
-        w = table[ROOT, j + 3] * table[which, j + 3]
-        for i in range(total.size):
-            total[i] += s * a[i] + t * b[i] + v * c[i] + w * d[i]
-    for j in range(m - m % 4, m):
-        a, s = columns[j], table[ROOT, j] * table[which, j]
-        for i in range(total.size):
-            total[i] += s * a[i]
+def _times(tables, factors, out):
+    """Out = A times a vector over the columns."""
+    n, m, root = n_rows(tables), n_columns(tables), vector(tables, ROOT)
+    for i in range(n):
+        out[i] = 0.0
+    j = 0
+    while j + 4 <= m:
+        a, b = column(tables, j), column(tables, j + 1)
+        c, d = column(tables, j + 2), column(tables, j + 3)
+        s, t = root[j] * factors[j], root[j + 1] * factors[j + 1]
+        v, w = root[j + 2] * factors[j + 2], root[j + 3] * factors[j + 3]
+        for i in range(n):
+            out[i] += s * a[i] + t * b[i] + v * c[i] + w * d[i]
+        j += 4
+    while j < m:
+        _add(n, root[j] * factors[j], column(tables, j), out)
+        j += 1
 
 
-@inner_loop
-def _update_gram(columns, gram, rows, table, numbers):
+def _update_gram(tables):
     """Bring the Gram matrix of the rows with curvature up to date."""
-    n, m = rows.shape[1], columns.shape[0]
-    change = np.empty(n)
+    n, m, numbers, box = n_rows(tables), n_columns(tables), number(tables, 0), _box(tables)
+    label, score, weight = row(tables, LABEL), row(tables, SCORE), row(tables, WEIGHT)
+    member, change, places = row(tables, MEMBER), row(tables, CHANGE), place(tables, 0)
+    sums, bias = vector(tables, SUM), numbers[BIAS]
     moved, members = 0, 0
     for i in range(n):
-        residual = rows[LABEL, i] - rows[SCORE, i] - numbers[BIAS]
-        wanted = rows[WEIGHT, i] if _answer(rows, i, residual)[1] > 0 else 0.0
-        change[i] = wanted - rows[MEMBER, i]
-        rows[MEMBER, i] = wanted
+        curvature = _answer(box, i, label[i] - score[i] - bias)[1]
+        wanted = weight[i] if curvature > 0 else 0.0
+        change[i] = wanted - member[i]
+        member[i] = wanted
         moved += change[i] != 0
         members += wanted > 0
     if 2 * moved > members or numbers[UPDATES] >= _GRAM_UPDATES:
-        change[:] = rows[MEMBER]
-        gram[:] = 0.0
-        table[SUM] = 0.0
-        numbers[UPDATES], moved = 0, members
-    elif moved:
-        numbers[UPDATES] += 1
-    block, sizes = np.empty((4, m)), np.zeros(4)
-    filled = 0
+        for i in range(n):
+            change[i] = member[i]
+        for j in range(m):
+            sums[j] = 0.0
+            entries = gram(tables, j)
+            for k in range(m):
+                entries[k] = 0.0
+        numbers[UPDATES] = 0.0
+    elif moved > 0:
+        numbers[UPDATES] += 1.0
+    moved = 0
     for i in range(n):
         if change[i] != 0:
-            for j in range(m):
-                block[filled, j] = columns[j, i]
-                table[SUM, j] += change[i] * columns[j, i]
-            sizes[filled] = change[i]
-            filled += 1
-        if filled == 4 or (filled > 0 and i == n - 1):
-            sizes[filled:] = 0.0
-            block[filled:] = 0.0
-            _add_squares(gram, block, sizes)
-            filled = 0
+            places[moved] = i
+            moved += 1
+    for more in range(MORE_PLACES):
+        places[moved + more] = 0
+    for start in range(0, moved, 4):
+        _add_squares(tables, start, moved)
 
 
-@inner_loop
-def _add_squares(gram, block, sizes):
-    """Gram += block' diag(sizes) block for four rows, below the diagonal."""
-    one, two, three, four = block[0], block[1], block[2], block[3]
-    for j in range(gram.shape[0]):
-        a, b = sizes[0] * one[j], sizes[1] * two[j]
-        c, d = sizes[2] * three[j], sizes[3] * four[j]
-        out = gram[j]
+def _add_squares(tables, start, stop):
+    """Gram += X_i' change_i X_i for four rows, below the diagonal, and the sums of rows."""
+    m, places, change = n_columns(tables), place(tables, 0), row(tables, CHANGE)
+    sums, one, two = vector(tables, SUM), vector(tables, FIRST), vector(tables, SECOND)
+    three, four = vector(tables, THIRD), vector(tables, FOURTH)
+    e, f, g, h = places[start], places[start + 1], places[start + 2], places[start + 3]
+    s, t = change[e], change[f] if start + 1 < stop else 0.0
+    v = change[g] if start + 2 < stop else 0.0
+    w = change[h] if start + 3 < stop else 0.0
+    for j in range(m):
+        values = column(tables, j)
+        one[j], two[j], three[j], four[j] = values[e], values[f], values[g], values[h]
+    for j in range(m):
+        a, b, c, d = s * one[j], t * two[j], v * three[j], w * four[j]
+        sums[j] += a + b + c + d
+        out = gram(tables, j)
         for k in range(j + 1):
             out[k] += a * one[k] + b * two[k] + c * three[k] + d * four[k]
 
 
-@inner_loop
-def _direction(gram, factor, rows, table, numbers):
+def _direction(tables):
     """The Newton step for u, and the change of the bias that goes with it, which is returned."""
-    m, precision = gram.shape[0], numbers[PRECISION]
+    m, precision, member = n_columns(tables), number(tables, 0)[PRECISION], row(tables, MEMBER)
+    shift, stiff = row(tables, SHIFT), row(tables, STIFF)
     weight, curvature = 0.0, 0.0
-    for i in range(rows.shape[1]):
-        member = rows[MEMBER, i]
-        if member > 0:
-            weight += member
-            curvature = 1.0 / ((rows[SHIFT, i] + rows[STIFF, i]) * member)  # the same for all rows
+    for i in range(n_rows(tables)):
+        if member[i] > 0:
+            weight += member[i]
+            curvature = 1.0 / ((shift[i] + stiff[i]) * member[i])  # the same for all rows
     drawn = 0.0
-    if weight > 0 and not np.isinf(precision):
+    if weight > 0 and math.isfinite(precision):
         drawn = curvature * curvature / (precision + curvature * weight)
-    root, step, sums, spare = table[ROOT], table[STEP], table[SUM], table[SPARE]
+    root, step, sums = vector(tables, ROOT), vector(tables, STEP), vector(tables, SUM)
+    u, pulled, scale = vector(tables, U), vector(tables, PULLED), vector(tables, SCALE)
     for j in range(m):
-        row, here = factor[j], root[j]
+        entries, own = factor(tables, j), gram(tables, j)
+        here, pull = curvature * root[j], drawn * root[j] * sums[j]
         for k in range(j + 1):
-            row[k] = here * root[k] * (curvature * gram[j, k] - drawn * sums[j] * sums[k])
-        row[j] += 1.0
-        spare[j] = 1.0 / np.sqrt(max(row[j], 1.0))
-        step[j] = (table[PULLED, j] - table[U, j]) * spare[j]
-    _factorise(factor, spare)
+            entries[k] = root[k] * (here * own[k] - pull * sums[k])
+        entries[j] += 1.0
+        scale[j] = 1.0 / math.sqrt(max(entries[j], 1.0))
+        step[j] = (pulled[j] - u[j]) * scale[j]
+    _factorise(tables, m, scale)
     for j in range(m):
-        row, total = factor[j], step[j]
+        entries, total = factor(tables, j), step[j]
         for k in range(j):
-            total -= row[k] * step[k]
-        step[j] = total / row[j]
+            total -= entries[k] * step[k]
+        step[j] = total / entries[j]
     for j in range(m - 1, -1, -1):
-        row = factor[j]
-        value = step[j] / row[j]
-        step[j] = value
-        for k in range(j):
-            step[k] -= value * row[k]
+        entries = factor(tables, j)
+        step[j] = step[j] / entries[j]
+        _add(j, -step[j], entries, step)
     along = 0.0
     for j in range(m):
-        step[j] *= spare[j]
+        step[j] *= scale[j]
         along += sums[j] * root[j] * step[j]
-    if weight == 0 or np.isinf(precision):
+    if weight == 0 or not math.isfinite(precision):
         return 0.0
     return -curvature * along / (precision + curvature * weight)
 
 
-@inner_loop
-def _factorise(matrix, scale):
+def _factorise(tables, m, scale):
     """The Cholesky factor of a matrix scaled to a unit diagonal, in its place."""
-    for i in range(matrix.shape[0]):
-        row = matrix[i]
+    for i in range(m):
+        entries = factor(tables, i)
         for j in range(i + 1):
-            other, total = matrix[j], row[j] * scale[i] * scale[j]
+            others, total = factor(tables, j), entries[j] * scale[i] * scale[j]
             for k in range(j):
-                total -= row[k] * other[k]
-            row[j] = np.sqrt(max(total, _LEAST_PIVOT)) if i == j else total / other[j]
+                total -= entries[k] * others[k]
+            entries[j] = math.sqrt(max(total, _LEAST_PIVOT)) if i == j else total / others[j]
 
 
-@inner_loop
-def _step_length(rows, table, numbers, tilt):
+def _step_length(tables, tilt):
     """How far to go: until the slope has nearly vanished, by false position; 0 where it rises."""
+    numbers, u, step = number(tables, 0), vector(tables, U), vector(tables, STEP)
     linear, quadratic = 0.0, 0.0
-    for j in range(table.shape[1]):
-        linear += table[U, j] * table[STEP, j]
-        quadratic += table[STEP, j] * table[STEP, j]
-    if not np.isinf(numbers[PRECISION]):
+    for j in range(n_columns(tables)):
+        linear += u[j] * step[j]
+        quadratic += step[j] * step[j]
+    if math.isfinite(numbers[PRECISION]):
         linear += numbers[PRECISION] * numbers[BIAS] * tilt
         quadratic += numbers[PRECISION] * tilt * tilt
-    first = linear - _work(rows, numbers[BIAS], tilt, 0.0)
+    first = linear - _work(tables, tilt, 0.0)
     if not first < 0.0:
         return 0.0
-    low, low_slope, high, high_slope = 0.0, first, np.inf, np.inf
-    size = 1.0
-    for trial in range(60):  # a bracket halved twenty times and more
-        here = linear + size * quadratic - _work(rows, numbers[BIAS], tilt, size)
+    low, low_slope, high, high_slope = 0.0, first, math.inf, math.inf
+    size, until_halving = 1.0, 2
+    for _ in range(60):  # a bracket halved twenty times and more
+        here = linear + size * quadratic - _work(tables, tilt, size)
         if abs(here) <= _FLAT * abs(first):
             return size
         if here < 0:
             low, low_slope = size, here
         else:
             high, high_slope = size, here
-        if np.isinf(high):
+        if not math.isfinite(high):
             size *= 4.0
-        elif trial % 3 == 2:
+        elif until_halving == 0:
             size = 0.5 * (low + high)
         else:
             size = low + (high - low) * (-low_slope) / (high_slope - low_slope)
+        until_halving = 2 if until_halving == 0 else until_halving - 1
     return low
 
 
-@inner_loop
-def _work(rows, bias, tilt, size):
+def _work(tables, tilt, size):
     """What beta has gained per step so far along the way: ``sum_i beta_i (A d + tilt)_i``."""
-    total = 0.0
-    for i in range(rows.shape[1]):
-        way = rows[ALONG, i] + tilt
-        beta = _answer(rows, i, rows[LABEL, i] - rows[SCORE, i] - bias - size * way)[0]
+    label, score, along = row(tables, LABEL), row(tables, SCORE), row(tables, ALONG)
+    box, bias, total = _box(tables), number(tables, 0)[BIAS], 0.0
+    for i in range(n_rows(tables)):
+        way = along[i] + tilt
+        beta = _answer(box, i, label[i] - score[i] - bias - size * way)[0]
         total += beta * way
     return total

@@ -31,7 +31,6 @@ from anynorm.problem.solution import Progress, Status
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.linear.column_newton import MOST_COLUMNS, ColumnNewton
 from anynorm.solvers.linear.few_rows import FewRows, RowsDual, weighted_gram
-from anynorm.solvers.linear.pair_loops import drop_columns, middle_bias, total_cost
 from anynorm.solvers.linear.pruning import (
     GENEROSITY,
     Allowance,
@@ -277,12 +276,12 @@ class _DenseWalk:
     # ------------------------------------------------------------ values
 
     def _loss(self, scores: np.ndarray, bias: float) -> float:
-        return float(total_cost(scores, bias, self.dual.y, self.dual.box))
+        return self.dual.loss(scores, bias)
 
     def _best_bias(self, scores: np.ndarray) -> float:
         problem = self.problem
         if not problem.loss.smooth:
-            return float(middle_bias(scores, problem.y, self.dual.box))
+            return self.dual.middle_bias(scores)
         return problem.best_bias(scores)
 
     def _objective(self, coef: np.ndarray, bias: float, scores: np.ndarray) -> float:
@@ -514,17 +513,9 @@ class _DenseWalk:
         sizes = np.abs(self.coef)
         order = fading(sizes, self.weights)
         allowance = Allowance.of(sizes, loss, empty, 0.5 * self.limits.tol)
-        count, scores, margin, bias = drop_columns(
-            self.columns,
-            self.coef,
-            order,
-            self.scores,
-            self.intercept,
-            self.dual.y,
-            self.dual.box,
-            self.dual.free,
-            self._norm(self.coef, self.intercept),
-            tuple(allowance),
+        model = self.coef, self.intercept, self.scores
+        count, scores, margin, bias = self.dual.drop(
+            self.columns, order, model, self._norm(self.coef, self.intercept), allowance
         )
         if count:
             coef = self.coef.copy()

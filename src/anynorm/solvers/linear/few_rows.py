@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.linalg.blas
@@ -21,6 +22,9 @@ from anynorm.design.limits import CACHED_BYTES
 from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
 from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.linear import pair_loops as loops
+from anynorm.solvers.linear.pair_loops import code_of
+from anynorm.solvers.linear.pruning import Allowance
 
 _MOST_ROWS = 500  # their n x n matrix, 2 MB, stays in the cache
 _COLUMNS_PER_ROW = 4  # from which on n x n is far less than n x p
@@ -29,6 +33,7 @@ _SMALLEST_TOL = 1e-8  # gaps below it are for the methods that refine their last
 _PASSES = 200  # steps per row for one round, before the other methods get it
 _STEPS_PER_CALL = 20_000  # below 0.2 s, so that Ctrl-C is heard
 _REACH = 0.03  # of the spread of the scores: rows at a bound this near to leaving it take part
+_LOOKS = 200  # at the loss while columns are dropped, each as costly as dropping one
 _MOST_CHOSEN = 0.8  # of the rows: with more, the smaller matrix does not pay for being cut out
 
 
@@ -86,20 +91,20 @@ def weighted_gram(
     columns: np.ndarray, weights: np.ndarray | None, rows: np.ndarray | None = None
 ) -> np.ndarray:
     """``sum_j weights_j x_j x_j'`` for the columns x_j of X, or for some rows of them."""
-    from anynorm.solvers.linear.pair_loops import mirror, scale_columns
-
     n = columns.shape[1] if rows is None else len(rows)
     out = np.zeros((n, n), order="F")
     step = max(1, min(CACHED_BYTES // 8 // max(1, n), len(columns)))
-    root = np.ones(len(columns)) if weights is None else np.sqrt(weights)
-    chosen = np.arange(n) if rows is None else rows
+    root = np.ones((len(columns), 1)) if weights is None else np.sqrt(weights)[:, np.newaxis]
     scaled = np.empty((step, n))
     for start in range(0, len(columns), step):
-        block = scaled[: min(step, len(columns) - start)]
-        scale_columns(columns[start : start + step], root[start : start + step], chosen, block)
+        some, block = columns[start : start + step], scaled[: min(step, len(columns) - start)]
+        if rows is not None:
+            some = np.take(some, rows, axis=1, out=block, mode="clip")
+        np.multiply(some, root[start : start + step], out=block)
         out = scipy.linalg.blas.dsyrk(1.0, block.T, beta=1.0, c=out, lower=1, overwrite_c=1)
-    mirror(out)
-    return np.asarray(out)
+    matrix: np.ndarray = np.asarray(out).T
+    code_of(loops.mirror)(n, matrix)
+    return matrix
 
 
 @dataclass(frozen=True)
@@ -125,6 +130,23 @@ class RowsDual:
         empty = problem.loss_at(nothing, bias)
         return cls(y, (lower, upper, box.shift), problem.free_bias, bias, empty)
 
+    @property
+    def _rows(self) -> tuple[Any, ...]:
+        """The first arguments of loops."""
+        return len(self.y), self.y, *self.box
+
+    def loss(self, scores: np.ndarray, bias: float) -> float:
+        """The loss at these scores."""
+        out = np.empty(1)
+        code_of(loops.total_cost)(*self._rows, scores, bias, out)
+        return float(out[0])
+
+    def middle_bias(self, scores: np.ndarray) -> float:
+        """The middle of all optimal biases, for a loss with kinks."""
+        out, order = np.empty(1), np.argsort(self.y - scores)
+        code_of(loops.middle_bias)(*self._rows[:4], scores, order, out)
+        return float(out[0])
+
     def allowed(self, beta: np.ndarray) -> np.ndarray:
         """Beta brought into the box, and balanced where the bias is free."""
         beta = np.minimum(np.maximum(beta, self.box[0]), self.box[1])
@@ -147,14 +169,30 @@ class RowsDual:
 
     def margin(self, beta: np.ndarray, scores: np.ndarray, bias: float) -> tuple[float, float]:
         """The least margin for the best bias, and that bias; 0 unless a hinge touches no bound."""
-        from anynorm.solvers.linear.pair_loops import least_margin, touches_bound
+        out = np.empty(2)
+        code_of(loops.least_margin)(*self._rows, self.free, beta, scores, bias, out)
+        return float(out[loops.MARGIN]), float(out[loops.BIAS])
 
-        if touches_bound(self.box, beta):
-            return 0.0, bias
-        room = self.box[1] - self.box[0]
-        if self.free:
-            return least_margin(scores, self.y, room, True)
-        return least_margin(scores + bias, self.y, room, False)[0], bias
+    def drop(
+        self,
+        columns: np.ndarray,
+        order: np.ndarray,
+        model: tuple[np.ndarray, float, np.ndarray],
+        norm: float,
+        allowance: Allowance,
+    ) -> tuple[int, np.ndarray, float, float]:
+        """How many columns of a model go, in `order`; the scores, the margin and the bias then.
+
+        `columns[j]` is column j of X, `model` has its coefficients, bias and scores, and `norm` is
+        its 1-norm.
+        """
+        coef, bias, scores = model
+        scores, out = scores.copy(), np.array([1.0, bias])
+        every, left = 1 + len(order) // _LOOKS, np.empty(len(scores))
+        given = columns, coef, order, len(order), every, scores, left
+        drop_columns = code_of(loops.drop_columns)
+        count = drop_columns(*self._rows, self.free, *given, norm, np.array(allowance), out)
+        return count, scores, float(out[loops.MARGIN]), float(out[loops.BIAS])
 
     def rows_to_move(self, beta: np.ndarray, scores: np.ndarray) -> np.ndarray | None:
         """The rows whose variables are likely to change, None for all.
@@ -162,9 +200,11 @@ class RowsDual:
         Those between their bounds, and those at a bound that have a margin near 1 or on the wrong
         side of it.
         """
-        from anynorm.solvers.linear.pair_loops import may_move
-
-        chosen = np.flatnonzero(may_move(self.y, self.box, self.free, beta, scores, _REACH))
+        n = len(beta)
+        gradient, places = np.empty(n), np.empty(n, dtype=np.int64)
+        may_move = code_of(loops.may_move)
+        count = may_move(*self._rows, self.free, beta, scores, _REACH, gradient, places)
+        chosen = places[:count]
         return chosen if 0 < len(chosen) < _MOST_CHOSEN * len(beta) else None
 
     def solve(
@@ -182,8 +222,6 @@ class RowsDual:
         `matrix` is K for the rows whose variables move, with the square of the bias feature, and is
         changed; `scores` is K beta for all rows.
         """
-        from anynorm.solvers.linear.pair_loops import settle
-
         n, y, box = len(beta), self.y, self.box
         value = self.gain(beta) - 0.5 * float(beta @ scores)
         beta, whole = beta.copy(), beta
@@ -196,14 +234,15 @@ class RowsDual:
             )
         matrix.flat[:: len(y) + 1] += box[2]
         gradient = scores - y + box[2] * beta
-        accuracy, steps, most = tol, 0, min(_PASSES, max(budget.left, 1)) * n
+        steps, most, numbers = 0, min(_PASSES, max(budget.left, 1)) * n, np.empty(3)
+        numbers[loops.VALUE], numbers[loops.ACCURACY] = value, tol
+        settle, given = code_of(loops.settle), (len(y), y, *box, self.free, matrix, beta, gradient)
+        space = np.empty(len(y)), np.empty(len(y))
         while True:
             share = min(most - steps, _STEPS_PER_CALL)
-            made, gap, accuracy, value = settle(
-                matrix, y, box, self.free, beta, gradient, value, self.empty, tol, accuracy, share
-            )
+            made = settle(*given, *space, self.empty, tol, share, numbers)
             steps += made
-            if gap <= tol or steps >= most or made < share or not budget.in_time():
+            if numbers[loops.GAP] <= tol or steps >= most or made < share or not budget.in_time():
                 break
         if rows is not None:
             part, beta = beta, whole.copy()

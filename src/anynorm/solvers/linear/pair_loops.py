@@ -1,123 +1,146 @@
-"""Compiled steps of the dual over the rows: pairs of variables, or single ones.
+"""Machine code for the dual over the rows: steps of pairs of variables, or of single ones.
 
         minimise_beta   1/2 beta'H beta - y'beta,     lower <= beta <= upper
 
 with the gradient ``H beta - y`` kept up to date; sum(beta) does not change where pairs move.
 H = K + diag(shift), and ``y - K beta`` are the residuals, signed as the labels are: the cost of a
 residual e is the largest ``beta e - shift/2 beta^2`` in the box.
+
+`free` is 1 for a free bias; `rows` has y, lower, upper and shift; numbers are returned in `out`.
 """
 
 from __future__ import annotations
 
-import numpy as np
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
 
-from anynorm.design.compiled import loop
+from anynorm.design.addresses import Vector
 from anynorm.design.limits import FLOOR, ROUNDING
 
 _LAST_DIGITS = 1e-13  # violation of a margin, of order 1: below it steps are rounding
-_LOOKS = 200  # at the loss while columns are dropped, each as costly as dropping one
 _HOPELESS = 1.5  # times the least objective: further columns will not bring it back
 _SHARE_OF_GAIN, _LEAST_SHARE = 0.1, 1e-9  # of the gain over no model, of its loss: small beside
+_TINY = 1e-300  # as good as zero, and safe to divide by
+GAP, ACCURACY, VALUE = range(3)  # what `settle` takes and returns
+MARGIN, BIAS = range(2)  # and others
 
 
-@loop
-def settle(matrix, y, box, free, beta, gradient, value, empty, tol, accuracy, most):
+@functools.cache
+def code_of(function: Callable[..., int | None]) -> Callable[..., int]:
+    """One of the functions below that have kinds, as machine code."""
+    from anynorm.design.machine_code import machine_code  # imports LLVM: only where needed
+
+    return machine_code(function, *_KINDS[function])
+
+
+def settle(
+    n, y, lower, upper, shift, free, matrix, beta, gradient, begin, slope, empty, tol, most, out
+):
     """Move until the relative gap is at most `tol`, and small beside the gain over no model.
 
-    `value` is the dual objective at the start, `empty` the loss of no model.  `accuracy`, the
-    largest violation at which the gap is looked at, falls until the gap is reached: where no bound
-    is touched, the gap with all slacks removed.  Returns steps, gap, accuracy, dual objective.
+    `out` has, at the start, the dual objective and the accuracy, which is the largest violation at
+    which the gap is looked at.  That falls until the gap is reached: where no bound is touched, the
+    gap with all slacks removed.  `empty` is the loss of no model, `begin` and `slope` are room for
+    n numbers each.  Returns the steps.
     """
-    lower, upper, _ = box
-    steps = 0
-    begin, slope = beta.copy(), gradient.copy()
+    rows = y, lower, upper, shift
+    steps, gap = 0, math.inf
+    for k in range(n):
+        begin[k], slope[k] = beta[k], gradient[k]
+    value, accuracy, now = out[VALUE], out[ACCURACY], out[VALUE]
     while True:
         if free:
-            steps += move_pairs(matrix, lower, upper, beta, gradient, accuracy, most - steps)
+            steps += _move_pairs(n, matrix, lower, upper, beta, gradient, accuracy, most - steps)
         else:
-            steps += move_singles(matrix, lower, upper, beta, gradient, accuracy, most - steps)
-        now = value - 0.5 * ((gradient + slope) * (beta - begin)).sum()
-        gap = _gap_without_slack(y, box, beta, gradient, free)
-        if np.isnan(gap):
-            bias = _middle(lower, upper, beta, gradient) if free else 0.0
-            excess = _excess(y, box, beta, gradient, bias)
+            steps += _move_singles(n, matrix, lower, upper, beta, gradient, accuracy, most - steps)
+        gained = 0.0
+        for k in range(n):
+            gained += (gradient[k] + slope[k]) * (beta[k] - begin[k])
+        now = value - 0.5 * gained
+        gap = _gap_without_slack(n, rows, beta, gradient, free)
+        if not math.isfinite(gap):
+            bias = _middle(n, lower, upper, beta, gradient) if free else 0.0
+            excess = _excess(n, rows, beta, gradient, bias)
             share = max(_SHARE_OF_GAIN * (empty - now), _LEAST_SHARE * empty)
-            gap = max(excess / max(now, FLOOR * empty, 1e-300), tol * excess / max(share, 1e-300))
+            gap = excess / max(max(now, FLOOR * empty), _TINY)
+            gap = max(gap, tol * excess / max(share, _TINY))
         if gap <= tol or steps >= most or accuracy < _LAST_DIGITS:
-            return steps, gap, accuracy, now
+            break
         accuracy *= min(0.1, 0.2 * tol / gap)
+    out[GAP], out[ACCURACY], out[VALUE] = gap, accuracy, now
+    return steps
 
 
-@loop
-def move_pairs(matrix, lower, upper, beta, gradient, accuracy, most):
+def _move_pairs(n, matrix, lower, upper, beta, gradient, accuracy, most):
     """Move pairs until the largest violation is below `accuracy`; returns the steps made."""
-    n = beta.size
     for step in range(most):
-        i, best = -1, -np.inf
+        i, best = -1, -math.inf
         for k in range(n):
             if beta[k] < upper[k] and -gradient[k] > best:
                 i, best = k, -gradient[k]
         if i < 0:
             return step
-        j, worst, progress = -1, np.inf, 0.0
+        j, worst, progress = -1, math.inf, 0.0
+        first, own = i * n, matrix[i * n + i]
         for k in range(n):
             if beta[k] > lower[k]:
                 worst = min(worst, -gradient[k])
                 slope = best + gradient[k]
                 if slope > 0:
-                    bend = max(matrix[i, i] + matrix[k, k] - 2 * matrix[i, k], 1e-300)
+                    bend = max(own + matrix[k * n + k] - 2.0 * matrix[first + k], _TINY)
                     if slope * slope / bend > progress:
                         j, progress = k, slope * slope / bend
         if j < 0 or best - worst <= accuracy:
             return step
-        bend = max(matrix[i, i] + matrix[j, j] - 2 * matrix[i, j], 1e-300)
-        size = min((best + gradient[j]) / bend, upper[i] - beta[i], beta[j] - lower[j])
-        beta[i] = upper[i] if size == upper[i] - beta[i] else beta[i] + size
-        beta[j] = lower[j] if size == beta[j] - lower[j] else beta[j] - size
+        second = j * n
+        bend = max(own + matrix[second + j] - 2.0 * matrix[first + j], _TINY)
+        up, down = upper[i] - beta[i], beta[j] - lower[j]
+        size = min(min((best + gradient[j]) / bend, up), down)
+        beta[i] = upper[i] if size == up else beta[i] + size
+        beta[j] = lower[j] if size == down else beta[j] - size
         for k in range(n):
-            gradient[k] += size * (matrix[i, k] - matrix[j, k])
+            gradient[k] += size * (matrix[first + k] - matrix[second + k])
     return most
 
 
-@loop
-def move_singles(matrix, lower, upper, beta, gradient, accuracy, most):
-    """As `move_pairs`, one variable at a time."""
-    n = beta.size
+def _move_singles(n, matrix, lower, upper, beta, gradient, accuracy, most):
+    """As `_move_pairs`, one variable at a time."""
     for step in range(most):
         i, progress, worst = -1, 0.0, 0.0
         for k in range(n):
             if (gradient[k] < 0 and beta[k] < upper[k]) or (gradient[k] > 0 and beta[k] > lower[k]):
                 worst = max(worst, abs(gradient[k]))
-                gain = gradient[k] * gradient[k] / max(matrix[k, k], 1e-300)
+                gain = gradient[k] * gradient[k] / max(matrix[k * n + k], _TINY)
                 if gain > progress:
                     i, progress = k, gain
         if i < 0 or worst <= accuracy:
             return step
-        target = beta[i] - gradient[i] / max(matrix[i, i], 1e-300)
+        first = i * n
+        target = beta[i] - gradient[i] / max(matrix[first + i], _TINY)
         target = min(max(target, lower[i]), upper[i])
         size = target - beta[i]
         beta[i] = target
         for k in range(n):
-            gradient[k] += size * matrix[i, k]
+            gradient[k] += size * matrix[first + k]
     return most
 
 
-@loop
-def _middle(lower, upper, beta, gradient):
+def _middle(n, lower, upper, beta, gradient):
     """A bias between the largest and the smallest that the variables that can move ask for."""
-    best, worst = -np.inf, np.inf
-    for k in range(beta.size):
+    best, worst = -math.inf, math.inf
+    for k in range(n):
         if beta[k] < upper[k]:
             best = max(best, -gradient[k])
         if beta[k] > lower[k]:
             worst = min(worst, -gradient[k])
-    if best == -np.inf:
-        return worst if worst < np.inf else 0.0
-    return best if worst == np.inf else 0.5 * (best + worst)
+    if best == -math.inf:
+        return worst if worst < math.inf else 0.0
+    return best if worst == math.inf else 0.5 * (best + worst)
 
 
-@loop
-def cost_of(residual, lower, upper, shift):
+def _cost(residual, lower, upper, shift):
     """What one residual costs."""
     if shift > 0:
         at = min(max(residual / shift, lower), upper)
@@ -125,72 +148,62 @@ def cost_of(residual, lower, upper, shift):
     return upper * residual if residual > 0 else lower * residual
 
 
-@loop
-def total_cost(scores, bias, y, box):
+def total_cost(n, y, lower, upper, shift, scores, bias, out):
     """The loss at these scores."""
-    lower, upper, shift = box
+    out[0] = _total_cost(n, (y, lower, upper, shift), scores, bias)
+
+
+def _total_cost(n, rows, scores, bias):
+    y, lower, upper, shift = rows
     total = 0.0
-    for k in range(y.size):
-        total += cost_of(y[k] - scores[k] - bias, lower[k], upper[k], shift[k])
+    for k in range(n):
+        total += _cost(y[k] - scores[k] - bias, lower[k], upper[k], shift[k])
     return total
 
 
-@loop
-def _excess(y, box, beta, gradient, bias):
+def _excess(n, rows, beta, gradient, bias):
     """What the rows add to primal - dual; rows at the right bound add nothing."""
-    lower, upper, shift = box
+    _, lower, upper, shift = rows
     total = 0.0
-    for k in range(beta.size):
+    for k in range(n):
         residual = -gradient[k] - shift[k] * beta[k] - bias
-        cost = cost_of(residual, lower[k], upper[k], shift[k])
+        cost = _cost(residual, lower[k], upper[k], shift[k])
         total += cost - beta[k] * (residual - 0.5 * shift[k] * beta[k])
     return total
 
 
-@loop
-def may_move(y, box, free, beta, scores, reach):
-    """Which variables are inside the box, or wish to be, or nearly so.
+def may_move(n, y, lower, upper, shift, free, beta, scores, reach, gradient, places):
+    """Which variables are inside the box, or wish to be, or nearly so; returns how many.
 
-    `reach` is relative to the spread of the scores.
+    `reach` is relative to the spread of the scores; `gradient` is room for n numbers.
     """
-    lower, upper, shift = box
-    reach = reach * (scores.max() - scores.min())
-    gradient = scores - y + shift * beta
-    bias = _middle(lower, upper, beta, gradient) if free else 0.0
-    out = np.zeros(beta.size, dtype=np.bool_)
-    for k in range(beta.size):
+    least, largest = math.inf, -math.inf
+    for k in range(n):
+        least, largest = min(least, scores[k]), max(largest, scores[k])
+        gradient[k] = scores[k] - y[k] + shift[k] * beta[k]
+    near = reach * (largest - least)
+    bias = _middle(n, lower, upper, beta, gradient) if free else 0.0
+    count = 0
+    for k in range(n):
         wish = -gradient[k] - bias
-        stays = (beta[k] == lower[k] and wish < -reach) or (beta[k] == upper[k] and wish > reach)
-        out[k] = lower[k] < upper[k] and not stays
-    return out
+        stays = (beta[k] == lower[k] and wish < -near) or (beta[k] == upper[k] and wish > near)
+        if lower[k] < upper[k] and not stays:
+            places[count] = k
+            count += 1
+    return count
 
 
-@loop
-def mirror(matrix):
-    """Copy the part below the diagonal to the one above it."""
-    for i in range(matrix.shape[0]):
+def mirror(n, matrix):
+    """Copy the part above the diagonal to the one below it."""
+    for i in range(n):
         for k in range(i):
-            matrix[k, i] = matrix[i, k]
+            matrix[i * n + k] = matrix[k * n + i]
 
 
-@loop
-def scale_columns(columns, root, rows, out):
-    """``out[j] = root_j columns[j, rows]``."""
-    whole = rows.size == columns.shape[1]
-    for j in range(columns.shape[0]):
-        if whole:
-            for i in range(rows.size):
-                out[j, i] = root[j] * columns[j, i]
-        else:
-            for i in range(rows.size):
-                out[j, i] = root[j] * columns[j, rows[i]]
-
-
-@loop
-def touches_bound(box, beta):
+def _touches_bound(n, rows, beta):
     """Whether a variable is at its upper bound, or the loss is none with upper bounds alone."""
-    lower, upper, shift = box
-    for k in range(beta.size):
+    _, lower, upper, shift = rows
+    for k in range(n):
         if shift[k] > 0 or lower[k] * upper[k] < 0:
             return True
         if beta[k] != 0 and (beta[k] == lower[k] or beta[k] == upper[k]):
@@ -198,96 +211,151 @@ def touches_bound(box, beta):
     return False
 
 
-@loop
-def _gap_without_slack(y, box, beta, gradient, free):
+def _gap_without_slack(n, rows, beta, gradient, free):
     """The relative gap once the scores are scaled up until all margins are at least 1.
 
-    NaN if that is no aim: it is one for the hinge, where no variable is at its upper bound.
+    Infinite if that is no aim: it is one for the hinge, where no variable is at its upper bound.
     """
-    if touches_bound(box, beta):
-        return np.nan
-    scores = gradient + y
-    square, gain = (beta * scores).sum(), (beta * y).sum()
-    margin = least_margin(scores, y, box[1] - box[0], free)[0]
+    if _touches_bound(n, rows, beta):
+        return math.inf
+    y, square, gain = rows[0], 0.0, 0.0
+    for k in range(n):
+        square += beta[k] * (gradient[k] + y[k])
+        gain += beta[k] * y[k]
+    margin = _least_margin(n, rows, gradient, 1.0, 0.0, free)[0]
     if margin <= 0 or not square > 0:
-        return np.nan
-    primal = 0.5 * square / min(margin, 1.0) ** 2
+        return math.inf
+    least = min(margin, 1.0)
+    primal = 0.5 * square / (least * least)
     return (primal - gain + 0.5 * square) / primal
 
 
-@loop
-def least_margin(scores, y, room, free):
-    """The least margin of the rows that have room in the box, with the best bias, and that bias."""
-    up, down = np.inf, np.inf
-    for k in range(y.size):
-        if room[k] > 0:
+def least_margin(n, y, lower, upper, shift, free, beta, scores, bias, out):
+    """The least margin with the best bias, and that bias; 0 unless a hinge touches no bound."""
+    rows = y, lower, upper, shift
+    out[MARGIN], out[BIAS] = 0.0, bias
+    if not _touches_bound(n, rows, beta):
+        out[MARGIN], out[BIAS] = _least_margin(n, rows, scores, 0.0, bias, free)
+
+
+def _least_margin(n, rows, part, labels, bias, free):
+    """The least margin of the rows that have room in the box, with the best bias, and that bias.
+
+    The scores are ``part + labels * y``.
+    """
+    y, lower, upper, _ = rows
+    up, down = math.inf, math.inf
+    for k in range(n):
+        if upper[k] > lower[k]:
+            score = part[k] + labels * y[k]
             if y[k] > 0:
-                up = min(up, scores[k])
+                up = min(up, score)
             else:
-                down = min(down, -scores[k])
-    if not free:
-        return min(up, down), 0.0
-    return 0.5 * (up + down), 0.5 * (down - up)
+                down = min(down, -score)
+    if free:
+        return 0.5 * (up + down), 0.5 * (down - up)
+    return min(up + bias, down - bias), bias
 
 
-@loop
-def middle_bias(scores, y, box):
+def middle_bias(n, y, lower, upper, scores, order, out):
     """The middle of all optimal biases of a loss with kinks (no shift); see `anynorm.losses.bias`.
 
-    Here because an n of some tens is gone through faster than NumPy is called.
+    `order` sorts ``y - scores``.
     """
-    lower, upper, _ = box
-    used = upper > lower
-    breaks, rise, total = (y - scores)[used], (upper - lower)[used], upper[used].sum()
-    order = np.argsort(breaks)
-    rounding = ROUNDING * rise.sum()
-    slope, first = 0.0, np.nan
-    for k in order:
-        slope += rise[k]
-        if np.isnan(first) and slope >= total - rounding:
-            first = breaks[k]
-        if slope > total + rounding:
-            return first + 0.5 * (breaks[k] - first)
-    return 0.0 if np.isnan(first) else first + 0.5 * (breaks[order[-1]] - first)
+    rises, total = 0.0, 0.0
+    for k in range(n):
+        if upper[k] > lower[k]:
+            rises += upper[k] - lower[k]
+            total += upper[k]
+    rounding = ROUNDING * rises
+    slope, first, last, found = 0.0, 0.0, 0.0, False
+    for place in range(n):
+        k = order[place]
+        if upper[k] > lower[k]:
+            slope += upper[k] - lower[k]
+            last = y[k] - scores[k]
+            if not found and slope >= total - rounding:
+                first, found = last, True
+            if slope > total + rounding:
+                break
+    out[0] = first + 0.5 * (last - first) if found else 0.0
 
 
-@loop
-def drop_columns(columns, coef, order, scores, bias, y, box, free, norm, limits):
-    """How many columns go, in `order`, and the scores without them; see `pruning`.
+def drop_columns(
+    n,
+    y,
+    lower,
+    upper,
+    shift,
+    free,
+    columns,
+    coef,
+    order,
+    count,
+    every,
+    scores,
+    left,
+    norm,
+    limits,
+    out,
+):
+    """How many columns go, of the first `count` in `order`; see `pruning`.
 
-    With the hinge, what is left may be scaled up until it has no slack, by 1 over the margin that
-    is returned with its bias.  `norm` is the 1-norm before.  The loss is looked at after every few
-    columns.  The rows of `columns` are the columns of X.
+    `scores` become those without them; `out` has the bias.  With the hinge, what is left may be
+    scaled up until it has no slack, by 1 over the margin that is left in `out` with its bias.
+    `norm` is the 1-norm before.  The loss is looked at after `every` so many columns.  The rows of
+    `columns` are the columns of X; `left` is room for n numbers.
     """
-    rise, most_loss, least_margin_left = limits
-    room = box[1] - box[0]
-    hinge = not np.any(box[2] > 0) and not np.any(box[0] * box[1] < 0)
-    left, kept = scores.copy(), scores.copy()
-    least = norm + total_cost(scores, bias, y, box)
-    count, dropped, kept_margin, kept_bias = 0, 0.0, 1.0, bias
-    every = 1 + order.size // _LOOKS
-    for k in range(order.size):
-        j = order[k]
-        dropped += abs(coef[j])
-        for i in range(left.size):
-            left[i] -= coef[j] * columns[j, i]
-        if k % every < every - 1 and k < order.size - 1:
+    rows, bias = (y, lower, upper, shift), out[BIAS]
+    hinge = True
+    for i in range(n):
+        hinge = hinge and not (shift[i] > 0 or lower[i] * upper[i] < 0)
+        left[i] = scores[i]
+    rise, most_loss, least_margin_left = limits[0], limits[1], limits[2]
+    least = norm + _total_cost(n, rows, scores, bias)
+    gone, dropped = 0, 0.0
+    out[MARGIN] = 1.0
+    until_look = every
+    for k in range(count):
+        size, first = coef[order[k]], order[k] * n
+        dropped += abs(size)
+        for i in range(n):
+            left[i] -= size * columns[first + i]
+        until_look -= 1
+        if until_look > 0 and k < count - 1:
             continue
-        loss = total_cost(left, bias, y, box)
+        until_look = every
+        loss = _total_cost(n, rows, left, bias)
         objective, margin, middle = norm - dropped + loss, 1.0, bias
         if loss > most_loss:
-            objective = np.inf
+            objective = math.inf
         if hinge and loss > 0:
-            margin, middle = least_margin(left if free else left + bias, y, room, free)
-            middle = middle if free else bias
+            margin, middle = _least_margin(n, rows, left, 0.0, bias, free)
             if margin >= least_margin_left and (norm - dropped) / margin < objective:
                 objective = (norm - dropped) / margin
             else:
                 margin, middle = 1.0, bias
         if objective <= least + rise:
             least = min(least, objective)
-            count, kept_margin, kept_bias = k + 1, margin, middle
-            kept[:] = left
+            gone, out[MARGIN], out[BIAS] = k + 1, margin, middle
+            for i in range(n):
+                scores[i] = left[i]
         elif objective > _HOPELESS * least:
             break
-    return count, kept, kept_margin, kept_bias
+    return gone
+
+
+_VECTOR, _PLACES = Vector(), Vector("int64")
+_ROWS: Any = int, _VECTOR, _VECTOR, _VECTOR, _VECTOR
+_KINDS: dict[Callable[..., Any], Any] = {
+    settle: (*_ROWS, int, *[_VECTOR] * 5, float, float, int, _VECTOR),
+    total_cost: (*_ROWS, _VECTOR, float, _VECTOR),
+    may_move: (*_ROWS, int, _VECTOR, _VECTOR, float, _VECTOR, _PLACES),
+    mirror: (int, _VECTOR),
+    least_margin: (*_ROWS, int, _VECTOR, _VECTOR, float, _VECTOR),
+    middle_bias: (*_ROWS[:4], _VECTOR, _PLACES, _VECTOR),
+    drop_columns: (
+        *(*_ROWS, int, _VECTOR, _VECTOR, _PLACES, int, int),
+        *(_VECTOR, _VECTOR, float, _VECTOR, _VECTOR),
+    ),
+}
