@@ -130,8 +130,9 @@ class Run:
         n = max(60, int(n * self.part))
         given = {"n": n, "p": p, "C": C, "repeats": self.repeats}
         ours = dataclasses.replace(self, part=1.0).timed("SVC", n, p, C, CORES, CORES)
+        variables = {f"{library}_NUM_THREADS": str(CORES) for library in harness.THREADS}
         theirs: dict[str, Any] = harness.call(
-            "benchmarks.cores:measure_peer", given, limit=self.limit
+            "benchmarks.cores:measure_peer", given, limit=self.limit, environment=variables
         )
         return Row(
             work=f"SVC {n} x {p}, C={C:g}, against sklearnex",

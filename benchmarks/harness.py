@@ -58,7 +58,8 @@ def call_each(
 ) -> list[Any]:
     """Run a generator function likewise; returns what it had yielded by the time limit."""
     command = [sys.executable, "-m", "benchmarks.harness", function, json.dumps(arguments)]
-    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    given = os.environ.get("PYTHONPATH")
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT), *([given] if given else [])])
     variables = {**os.environ, **dict.fromkeys((f"{name}_NUM_THREADS" for name in THREADS), "1")}
     variables.update(PYTHONPATH=path, **(environment or {}))
     with subprocess.Popen(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +13,8 @@ _WRITING = 0.06  # of the time limit, for the report and the files
 _EARLY = 0.02  # of a job: the share from which the time that is left is foretold
 
 
-class Doing(NamedTuple):
+@dataclass(frozen=True)
+class Doing:
     """How far a job is.
 
     Attributes
