@@ -47,6 +47,7 @@ _DESCENT_SIDE = 1000  # rows and columns from which Newton systems of sparse dat
 _SPAN_RATIO, _LARGEST_SPAN = 8, 3000  # columns per row, rows: where n x n is far less than n x p
 _SHARP = 1e-20  # of the primal value, for 1/2 ||u - A'(y a)||^2: kernels see the duals alone
 _WORTH_COMPILING = 1 << 15  # entries of X: below, a fit is over long before LLVM has compiled
+_MOST_ENTRIES = 1 << 20  # of X: beyond, what the products with it take is all that counts
 _INTERIOR_SIDE = 4000  # the largest dense system of the interior-point method
 _ABSURD = 1e18  # C x_j^2 beyond which the penalty of a column is lost in the digits of the loss
 _STRONG = 1e14  # and to which it is brought down: still lost, but within reach of Newton systems
@@ -392,7 +393,8 @@ def _minimise_curve(search: Search, at: Stage) -> None:
 
 
 def _few_columns(search: Search, at: Stage) -> bool:
-    worth = at.features.n * at.features.p >= _WORTH_COMPILING and search.curve is None
+    size = at.features.n * at.features.p
+    worth = _WORTH_COMPILING <= size <= _MOST_ENTRIES and search.curve is None
     return worth and few_columns_suit(at.features, search.box, search.goal)
 
 
