@@ -220,6 +220,8 @@ def test_kernel_data_have_both_classes_and_the_shape_asked_for(tmp_path):
 
 @pytest.mark.parametrize("name", kernel_peers.PEERS)
 def test_kernel_peers_solve_the_problem_that_ours_is(name):
+    if "sklearnex" in name:
+        pytest.importorskip("sklearnex", reason="scikit-learn-intelex comes with anynorm[bench]")
     X, y = generators.curved_boundary(120, 6, seed=2)
     task = kernel_peers.Task(10.0, 0.1, budget=20)
     problem = kernel.kernel_problem(X, y, task, name)
