@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from anynorm import load_metadata, load_model
 from anynorm.app.cli.app import app
 from anynorm.app.job import fit as job
+from anynorm.design import waiting
 from anynorm.problem.solution import Status
 
 FILES = {"model.anynorm", "report.html", "features.csv", "oof_predictions.csv"}
@@ -136,7 +137,12 @@ def test_json_has_the_same_numbers_as_the_tables(data, tmp_path):
     assert len(values["files"]) == 4
 
 
-def test_quiet_prints_nothing(data, tmp_path):
+def test_quiet_prints_nothing(data, tmp_path, monkeypatch):
+    def after_a_wait(task, schedule, what):
+        waiting._tell("for nobody")  # that the compiler took long
+        return job.learn_path(task, schedule, what)
+
+    monkeypatch.setitem(job._LEARN_SPARSE, "hinge", after_a_wait)
     assert fit(data, tmp_path, "--quiet").output == ""
     assert {file.name for file in tmp_path.iterdir()} == FILES
 

@@ -18,7 +18,7 @@ def doctor(quiet: arguments.Quiet = False, as_json: arguments.Json = False) -> N
     Each fit has its certificate checked and is compared with scikit-learn, HiGHS or a formula. The
     exit code is 3 where one is not as it should be. The first run compiles for half a minute.
     """
-    with output.exit_codes():
+    with output.exit_codes(quiet=quiet):
         from anynorm.app import selftest
 
         parts = {

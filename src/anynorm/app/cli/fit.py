@@ -110,7 +110,7 @@ def fit(
     oof_predictions.csv; with --test also test_predictions.csv.
     """
     began = time.monotonic()
-    with output.exit_codes():
+    with output.exit_codes(quiet=quiet):
         from anynorm.app.job import Doing, FitOptions, run_fit, summary, write_results
         from anynorm.app.job.writing import usable_folder
         from anynorm.app.tables import read_table

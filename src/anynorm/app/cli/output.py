@@ -38,12 +38,13 @@ def err() -> Console:
 
 
 @contextmanager
-def exit_codes() -> Iterator[None]:
+def exit_codes(*, quiet: bool = False) -> Iterator[None]:
     """Turn what can go wrong into one message and an exit code; a wait has its reason told."""
     from anynorm.design.waiting import tell_of_compiling  # imports NumPy: not for --help
 
     console = err()
-    tell_of_compiling(console, lambda line: console.print(escape(line)))
+    if not quiet:
+        tell_of_compiling(console, lambda line: console.print(escape(line)))
     try:
         yield
     except KeyboardInterrupt:

@@ -43,7 +43,7 @@ def path(
     A joint is a bound s on the sum of the absolute weights at which the slope of the weights
     changes: features enter or leave, or a row reaches the margin.
     """
-    with output.exit_codes():
+    with output.exit_codes(quiet=quiet):
         from anynorm.app.job import follow
         from anynorm.app.job.options import FitOptions
         from anynorm.app.tables import read_table

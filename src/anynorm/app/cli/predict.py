@@ -48,7 +48,7 @@ def predict(
     Columns are found by name: their order does not matter, and others are ignored. Where the file
     has the target column, the error is printed too.
     """
-    with output.exit_codes():
+    with output.exit_codes(quiet=quiet):
         from anynorm.app.job.options import OptionError
         from anynorm.app.job.predict import run_predict
         from anynorm.app.job.writing import write_text

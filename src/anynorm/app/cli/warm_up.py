@@ -14,7 +14,7 @@ def warm_up(quiet: arguments.Quiet = False) -> None:
     The first fit of a kind compiles what it needs, for some seconds. What is compiled is kept in a
     folder, which this command names; NUMBA_CACHE_DIR names another one.
     """
-    with output.exit_codes():
+    with output.exit_codes(quiet=quiet):
         from anynorm.app.first_fits import first_fits
         from anynorm.app.job import Doing
         from anynorm.design.code_cache import cache_folder
