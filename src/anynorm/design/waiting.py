@@ -25,6 +25,12 @@ def tell_of_compiling(owner: object, say: Callable[[str], None]) -> None:
         _listeners[owner] = say
 
 
+def tell_no_more(owner: object) -> None:
+    """Call nothing for `owner` any more."""
+    with _lock:
+        _listeners.pop(owner, None)
+
+
 @contextmanager
 def compiling(where: str) -> Iterator[None]:
     """Around what compiles; `where` says what becomes of the result."""

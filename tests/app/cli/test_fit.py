@@ -1,6 +1,7 @@
 """``anynorm fit``: every option, every exit code, every file."""
 
 import json
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -142,6 +143,7 @@ def test_quiet_prints_nothing(data, tmp_path, monkeypatch):
         waiting._tell("for nobody")  # that the compiler took long
         return job.learn_path(task, schedule, what)
 
+    monkeypatch.setattr(waiting, "_listeners", WeakKeyDictionary())  # nor for other tests
     monkeypatch.setitem(job._LEARN_SPARSE, "hinge", after_a_wait)
     assert fit(data, tmp_path, "--quiet").output == ""
     assert {file.name for file in tmp_path.iterdir()} == FILES

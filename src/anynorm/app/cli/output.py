@@ -40,7 +40,7 @@ def err() -> Console:
 @contextmanager
 def exit_codes(*, quiet: bool = False) -> Iterator[None]:
     """Turn what can go wrong into one message and an exit code; a wait has its reason told."""
-    from anynorm.design.waiting import tell_of_compiling  # imports NumPy: not for --help
+    from anynorm.design.waiting import tell_no_more, tell_of_compiling  # not for --help
 
     console = err()
     if not quiet:
@@ -57,6 +57,8 @@ def exit_codes(*, quiet: bool = False) -> Iterator[None]:
     except (ValueError, OSError) as error:
         err().print(f"[bold red]Error:[/] {escape(str(error))}")
         raise typer.Exit(BAD_INPUT) from None
+    finally:
+        tell_no_more(console)
 
 
 def escape(text: str) -> str:
