@@ -53,11 +53,6 @@ def ordered_loop(function: Callable[..., Any]) -> Callable[..., Any]:
     return _compiled(function, fastmath=_IN_ORDER)
 
 
-def ordered_inner_loop(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As `inner_loop`, for functions whose digits depend on the order of their operations."""
-    return _compiled(function, fastmath=_IN_ORDER, no_cpython_wrapper=True, cache=False)
-
-
 @contextmanager
 def _numba_caches_in(folder: str | None) -> Iterator[None]:
     """Numba asks its settings for the folder at the time a function is decorated."""

@@ -315,8 +315,14 @@ def make_gram(
 
 
 def _take(X: Any, rows: Any) -> Any:
+    """Some rows; X itself where that is all of them, as a copy may take half a second."""
     if sp.issparse(X) and X.format == "csc":
         X = X.tocsr()
+    if not isinstance(rows, slice):
+        every = np.arange(X.shape[0])
+        rows = every[rows]  # masks become numbers
+        if np.array_equal(rows, every):
+            return X
     return X[rows]
 
 
