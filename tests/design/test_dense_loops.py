@@ -42,13 +42,19 @@ def test_products_norms_and_parts(even_here, shape, scaled, dtype):
             design.matvec(np.outer(w, [1.0, 2.0])),
             design.rmatvec(np.outer(a, [1.0, 2.0])),
             part.with_rows(whole[:1]).dense(),
+            design.matvec(w, rows=rows),
+            design.rmatvec(a[rows], rows=rows),
+            *design.hessian_product(rows, a[rows], w),
+            design.column_norms_squared(),
         ]
 
     found = results()
     some = whole[rows]
     expected = [whole @ w, a @ whole, (whole**2).sum(axis=1), some, some @ w, a[rows] @ some]
     expected += [np.outer(whole @ w, [1, 2]), np.outer(a @ whole, [1, 2])]
-    expected.append(np.vstack([some, whole[:1]]))
+    expected += [np.vstack([some, whole[:1]]), some @ w, a[rows] @ some]
+    bent = a[rows] * (some @ w)
+    expected += [bent @ some, bent.sum(), (whole**2).sum(axis=0)]
     for value, right in zip(found, expected, strict=True):
         np.testing.assert_allclose(value, right, rtol=1e-12, atol=1e-12)
     with Threads(3):

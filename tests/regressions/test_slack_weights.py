@@ -65,3 +65,8 @@ def test_weights_for_other_rows_are_named():
     X, y, _ = data(40)
     with pytest.raises(ValueError, match="slack norm has 3 weights but there are 40 rows"):
         SVC(slack=L1(weights=np.ones(3))).fit(X, y)
+
+
+def test_a_huge_residual_of_a_row_without_weight_costs_nothing():
+    """Its 40th power was infinite, and infinity times the weight no number."""
+    assert Lp(40.0, weights=[1.0, 0.0]).value([2.0, 1e12]) == 2.0

@@ -36,9 +36,7 @@ class DenseDesign(Design):
         super().__init__(X.shape, scale)
         self.stored = X
         # Loops over rows are compiled where X, or what it is a part of, is worth Numba's start.
-        self._compiled: bool = X.size >= _WORTH_COMPILED or (
-            part_of is not None and part_of._compiled
-        )
+        self.compiled = X.size >= _WORTH_COMPILED or (part_of is not None and part_of.compiled)
         self._by_columns = X.flags.f_contiguous and not X.flags.c_contiguous
 
     def scaled(self, scale: Array | None) -> DenseDesign:
@@ -59,6 +57,12 @@ class DenseDesign(Design):
     def matvec(
         self, w: Array, *, rows: Places | None = None, columns: Places | None = None
     ) -> Array:
+        if rows is not None and self._share_of(rows) and w.ndim == 1 and columns is None:
+            from anynorm.design.dense_loops import times_of
+
+            out = np.empty(rows.size)
+            self._share(times_of, rows.size, rows, self.to_coef(w), out)
+            return out
         if rows is not None and _FEW_ROWS * rows.size <= self.n:
             return _wide(self.stored[rows]) @ self.to_coef(np.asarray(w, dtype=np.float64))
         if columns is not None and self._few(columns):
@@ -68,11 +72,31 @@ class DenseDesign(Design):
     def rmatvec(
         self, a: Array, *, rows: Places | None = None, columns: Places | None = None
     ) -> Array:
+        if rows is not None and self._share_of(rows) and a.ndim == 1 and columns is None:
+            from anynorm.design.dense_loops import transposed_times_of
+
+            sums = self._sums(rows.size, self.p)
+            self._share(transposed_times_of, rows.size, rows, a, sums)
+            return self.to_coef(sums.sum(axis=0))
         if rows is not None and _FEW_ROWS * rows.size <= self.n:
             return self.to_coef(_wide(self.stored[rows]).T @ a)
         if columns is not None and self._few(columns):
             return self.dense_columns(columns).T @ a
         return super().rmatvec(a, rows=rows, columns=columns)
+
+    def hessian_product(self, rows: Places, weights: Array, w: Array) -> tuple[Array, float]:
+        if not self._share_of(rows):
+            return super().hessian_product(rows, weights, w)
+        from anynorm.design.dense_loops import hessian_times_of
+
+        sums = self._sums(rows.size, self.p + 1)
+        self._share(hessian_times_of, rows.size, rows, weights, self.to_coef(w), sums)
+        total = sums.sum(axis=0)
+        return self.to_coef(total[:-1]), float(total[-1])
+
+    def _share_of(self, rows: Places) -> bool:
+        """Whether a loop over some rows is compiled, and worth being shared."""
+        return self._many_rows and rows.size * self.p >= ENTRIES_PER_TASK
 
     @cached_property
     def _parts(self) -> list[tuple[slice, slice]]:
@@ -105,9 +129,9 @@ class DenseDesign(Design):
         if self._many_rows and a.ndim == 2 and a.shape[1] <= _FEW_VECTORS:
             return np.column_stack([self._transposed_times(v) for v in np.ascontiguousarray(a.T)])
         if self._many_rows and a.ndim == 1:
-            from anynorm.design.dense_loops import rows_of_part, transposed_times
+            from anynorm.design.dense_loops import transposed_times
 
-            sums = np.empty((-(-self.n // rows_of_part(self.p)), self.p))
+            sums = self._sums(self.n, self.p)
             self._share(transposed_times, self.n, a, sums)
             return sums.sum(axis=0)
         parts = self._parts
@@ -119,7 +143,7 @@ class DenseDesign(Design):
     @property
     def _many_rows(self) -> bool:
         """Whether loops over rows are compiled, and worth being shared."""
-        big = self._compiled and self.stored.size >= ENTRIES_PER_TASK
+        big = self.compiled and self.stored.size >= ENTRIES_PER_TASK
         return big and self.stored.flags.c_contiguous
 
     def row_norms_squared(self) -> Array:
@@ -130,6 +154,12 @@ class DenseDesign(Design):
         out, factors = np.empty(self.n), np.ones(self.p) if self.scale is None else self.scale**2
         self._share(row_squares, self.n, factors, out)
         return out
+
+    def _sums(self, n_rows: int, width: int) -> Array:
+        """A place for the sums of each part of so many rows."""
+        from anynorm.design.dense_loops import rows_of_part
+
+        return np.empty((-(-n_rows // rows_of_part(self.p)), width))
 
     def _share(self, function: Any, n_rows: int, *given: Any) -> None:
         """Have threads share a compiled loop over so many rows."""
@@ -145,8 +175,9 @@ class DenseDesign(Design):
         self, weights: Array | None = None, *, rows: Places | None = None
     ) -> Array:
         if weights is None and rows is None and self.stored.dtype == np.float64:
-            squares = np.einsum("ij,ij->j", self.stored, self.stored)  # one pass, no tile
-            return self.to_coef(self.to_coef(squares))
+            places = list(ranges(self.n, max(1, ENTRIES_PER_TASK // max(1, self.p))))
+            squares = each(lambda k: _column_squares(self.stored[places[k]]), len(places))
+            return self.to_coef(self.to_coef(sum(squares, start=np.zeros(self.p))))
         return super().column_norms_squared(weights, rows=rows)
 
     def take_rows(self, rows: Places) -> DenseDesign:
@@ -273,6 +304,10 @@ def _square(block: Array, step: int) -> Array:
         out[:k, part] = out[part, :k].T
         look()
     return out
+
+
+def _column_squares(X: Array) -> Array:
+    return np.einsum("ij,ij->j", X, X)  # one pass, no tile
 
 
 def _wide(block: Array) -> Array:

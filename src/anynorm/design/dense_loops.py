@@ -48,6 +48,51 @@ def transposed_times(first, last, step, X, a, sums):
 
 
 @loop
+def times_of(first, last, step, X, rows, w, out):
+    """X_J w."""
+    for i in range(first * step, min(last * step, rows.size)):
+        row, total = X[rows[i]], 0.0
+        for j in range(w.size):
+            total += row[j] * w[j]
+        out[i] = total
+
+
+@loop
+def transposed_times_of(first, last, step, X, rows, a, sums):
+    """X_J'a of each part."""
+    for k in range(first, last):
+        own, i, stop = sums[k], k * step, min((k + 1) * step, rows.size)
+        own[:] = 0.0
+        while i + 2 <= stop:
+            r, s, a_r, a_s = X[rows[i]], X[rows[i + 1]], a[i], a[i + 1]
+            for j in range(own.size):
+                own[j] += a_r * r[j] + a_s * s[j]
+            i += 2
+        if i < stop:
+            r, a_r = X[rows[i]], a[i]
+            for j in range(own.size):
+                own[j] += a_r * r[j]
+
+
+@loop
+def hessian_times_of(first, last, step, X, rows, weights, w, sums):
+    """X_J' (weights * X_J w) of each part, and at the end of each row the sum of that vector."""
+    p = w.size
+    for k in range(first, last):
+        own, total = sums[k], 0.0
+        own[:] = 0.0
+        for i in range(k * step, min((k + 1) * step, rows.size)):
+            row, score = X[rows[i]], 0.0
+            for j in range(p):
+                score += row[j] * w[j]
+            score *= weights[i]
+            for j in range(p):
+                own[j] += score * row[j]
+            total += score
+        own[p] = total
+
+
+@loop
 def row_squares(first, last, step, X, factors, out):
     """sum_j factors_j x_ij^2 for every row."""
     for i in range(first * step, min(last * step, X.shape[0])):

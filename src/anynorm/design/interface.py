@@ -61,9 +61,12 @@ class Design(ABC):
         rather than multiplied in blocks.
     stored : matrix
         What was given; for those who hand X to others.
+    compiled : bool
+        Whether X is so large that loops over its rows are compiled, whatever Numba's start costs.
     """
 
     sparse: bool
+    compiled: bool = False
     stored: Matrix
 
     def __init__(self, shape: tuple[int, int], scale: Array | None) -> None:

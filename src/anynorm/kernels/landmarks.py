@@ -88,6 +88,8 @@ class Landmarks:
         return DenseDesign(out)
 
     def _turned(self, K: Array) -> Array:
+        if not len(self.lower):  # which SciPy could not solve for until 1.14
+            return K
         return scipy.linalg.solve_triangular(self.lower, K.T, lower=True, check_finite=False).T
 
 

@@ -73,22 +73,17 @@ def balanced_bias(
     if np.isinf(precision):
         return 0.0
     bias = start
-
-    def slope(b: float) -> tuple[float, np.ndarray, float]:
-        residual = 1.0 - y * (scores + b)
-        dual = curve.dual(residual)
-        return precision * b - float(y @ dual), residual, float(np.abs(dual).sum())
-
     low, high, reach = -np.inf, np.inf, 1.0
     for _ in range(100):
-        here, residual, size = slope(bias)
+        pull, size, bend = curve.totals(y, scores, bias)
+        here = precision * bias - pull
         if abs(here) <= 1e-15 * size:
             return bias
         if here < 0:
             low = bias
         else:
             high = bias
-        curvature = precision + float(curve.curvature(residual).sum())
+        curvature = precision + bend
         guess = bias - here / curvature if curvature > 0 else np.nan
         if not low < guess < high or np.isnan(guess):
             if np.isinf(low) or np.isinf(high):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +14,30 @@ Array = NDArray[np.float64]
 _LEAST_SHARE = 1e-3  # of the largest curvature, in a model: where h is straight, steps stay finite
 
 
-class Derivatives(Protocol):
+class Derivatives(ABC):
     """What a Newton step needs of a sum of functions of the residuals."""
 
+    @abstractmethod
     def dual(self, residual: Array) -> Array:
-        """Return h'(r)."""
+        """Return h'(r), the dual variables that belong to the residuals."""
 
+    @abstractmethod
     def curvature(self, residual: Array) -> Array:
         """Return h''(r)."""
 
+    def totals(self, y: Array, scores: Array, bias: float) -> tuple[float, float, float]:
+        """Return the sums of ``y h'``, of ``|h'|`` and of h'' at ``r = 1 - y (scores + bias)``."""
+        residual = 1.0 - y * (scores + bias)
+        dual = self.dual(residual)
+        return float(y @ dual), float(np.abs(dual).sum()), float(self.curvature(residual).sum())
+
+    def slope(self, residual: Array, change: Array, step: float) -> float:
+        """Return ``change' h'(residual - step change)``."""
+        return float(change @ self.dual(residual - step * change))
+
 
 @dataclass(frozen=True)
-class Curve(ABC):
+class Curve(Derivatives):
     """h' and h'' of every example as functions of its residual.
 
     Attributes
@@ -35,14 +47,6 @@ class Curve(ABC):
     """
 
     cost: Array
-
-    @abstractmethod
-    def dual(self, residual: Array) -> Array:
-        """Return h'(r), the dual variables that belong to the residuals."""
-
-    @abstractmethod
-    def curvature(self, residual: Array) -> Array:
-        """Return h''(r)."""
 
     def model(self, residual: Array) -> CurveModel:
         """Return a quadratic model of h near the residuals."""

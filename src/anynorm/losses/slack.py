@@ -73,8 +73,8 @@ class SlackLoss(Loss):
 
     def bias_interval(self, scores: Array, y: Array, weights: Array | None = None) -> Interval:
         t, slack = y - scores, self.weighted(weights)
-        if slack.row_weights is not None:
-            kept = slack.row_weights > 0
+        kept = slack.row_weights is None or slack.row_weights > 0
+        if not np.all(kept):
             t, y, slack = t[kept], y[kept], slack.for_rows(kept)
         low, high = extremes(t, y, self.one_sided)
         if self.one_sided and high <= low:

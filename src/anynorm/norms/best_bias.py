@@ -40,7 +40,8 @@ def extremes(t: Array, y: Array, one_sided: bool) -> Interval:
     """
     if not one_sided:
         return float(t.min()), float(t.max())
-    return float(t[y < 0].min(initial=math.inf)), float(t[y > 0].max(initial=-math.inf))
+    low, high = np.where(y < 0, t, math.inf), np.where(y > 0, t, -math.inf)
+    return float(low.min(initial=math.inf)), float(high.max(initial=-math.inf))
 
 
 def order_statistics(t: Array, y: Array, w: Array, one_sided: bool) -> Interval:

@@ -78,11 +78,6 @@ class Box(DualSet):
         """Return the dual variables, at a kink the steeper of its two sides."""
         return np.where(near & (self.shift == 0), self.upper, np.abs(a))
 
-    def gap(self, residual: Array, dual: Array) -> float:
-        """Return ``sum_i max_{a in box} a r - a_i r``, the slacks' part of the gap (shift 0)."""
-        best = np.where(residual > 0, self.upper, self.lower) * residual
-        return float((best - dual * residual).sum())
-
     def costs(self, residual: Array) -> Array:
         """Return what each residual costs: the largest ``a r - 1/2 shift a^2`` in the box."""
         at = np.where(residual > 0, self.upper, self.lower)

@@ -203,7 +203,8 @@ class Lp(Weighted, Norm):
     def value(self, xi: ArrayLike) -> float:
         """Return (sum w|xi|^p)^(1/p)."""
         v, w = self._rows(xi)
-        top = float(v[w > 0].max(initial=0.0))
+        v, w = v[w > 0], w[w > 0]  # the others may be beyond any power
+        top = float(v.max(initial=0.0))
         if top == 0.0 or not math.isfinite(top):
             return top
         return top * float(w @ (v / top) ** self.p) ** (1 / self.p)

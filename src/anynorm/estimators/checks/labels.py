@@ -215,6 +215,9 @@ def _missing(y: np.ndarray) -> np.ndarray:
 
 def _encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The sorted labels, and the place of each row's label among them."""
+    two = _two_whole_labels(y)
+    if two is not None:
+        return two
     try:
         labels, codes = np.unique(y, return_inverse=True)
     except TypeError:
@@ -229,6 +232,17 @@ def _encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             f"y must hold class labels ({error}). For classes cut from numbers use e.g. y > 0."
         ) from None
     return labels, codes.reshape(-1)
+
+
+def _two_whole_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """The same for two whole numbers, which need no sorting; None for anything else."""
+    if y.dtype.kind not in "biuf" or not len(y):
+        return None
+    labels = np.array([y.min(), y.max()])
+    codes = y == labels[1]
+    if not (labels == np.floor(labels)).all() or not np.all(codes | (y == labels[0])):
+        return None
+    return (labels, codes.astype(np.intp)) if labels[0] < labels[1] else None
 
 
 def usable_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:

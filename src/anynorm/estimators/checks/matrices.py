@@ -23,7 +23,9 @@ from sklearn.utils.validation import (
 )
 
 from anynorm.design import Matrix
+from anynorm.design.blocks import ranges
 from anynorm.design.checks import canonical, flat_blocks
+from anynorm.design.threads import run
 
 LARGEST = 1e100
 """Beyond this a square, or a product of sums, may leave the range of float64."""
@@ -32,6 +34,7 @@ LARGEST_FEATURE = 1e75
 """Beyond this the square of a square, as of kernel values, may."""
 
 _SMALLEST = 1e-100  # below this a square may
+_BLOCKS_PER_TASK = 16  # of entries, a millisecond
 
 
 def training_matrix(X: Any, caller: str) -> tuple[Matrix, np.ndarray | None]:
@@ -117,11 +120,17 @@ def _check_entries(X: Matrix, names: np.ndarray | None, largest: float) -> None:
     """Raise where X has NaN, infinity or a value beyond `largest`."""
     if get_config()["assume_finite"]:
         return
-    for block in flat_blocks(X):
+    blocks = list(flat_blocks(X))
+    parts = list(ranges(len(blocks), _BLOCKS_PER_TASK))
+
+    def usable(k: int) -> bool:
         with np.errstate(invalid="ignore"):
-            low, high = float(block.min()), float(block.max())
-        if not (low >= -largest and high <= largest):
-            _raise_for_entries(X, names)
+            own = blocks[parts[k]]
+            ends = [(float(block.min()), float(block.max())) for block in own]
+        return all(low >= -largest and high <= largest for low, high in ends)
+
+    if not all(run(usable, len(parts))):
+        _raise_for_entries(X, names)
 
 
 def _raise_for_entries(X: Matrix, names: np.ndarray | None) -> None:

@@ -39,6 +39,7 @@ _OUTLIVED = 8  # and otherwise this part of it
 _MOST_SETTLED = 3  # the part of the base that may come to its bounds in a step
 _PANEL = 512  # columns that are factored in one piece, where they are many
 _COLUMNS = 64  # that a factor is applied to in one piece
+_CORNER = 128  # columns of a factor whose square on the diagonal is inverted
 _FLOAT64_UP_TO = 2000  # variables for which a float64 factor is tried as well
 _RIDGE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-13}  # of the largest entry
 
@@ -234,13 +235,20 @@ def _cholesky(Q: NDArray[Any]) -> NDArray[Any]:
 
 
 def _solve_lower(factor: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
-    """What a lower factor makes of the columns of `right`, in their place."""
+    """What a lower factor makes of the columns of `right`, in their place.
+
+    Many columns go to threads, by products: SciPy's solver would let one of them run at a time.
+    """
     parts = list(ranges(right.shape[1], _COLUMNS))
+    if len(parts) == 1:
+        return solve_triangular(factor, right, lower=True, overwrite_b=True, check_finite=False)
+    places = list(ranges(len(factor), _CORNER))
+    corners = run(lambda k: np.linalg.inv(factor[places[k], places[k]]), len(places))
 
     def solve(k: int) -> None:
-        right[:, parts[k]] = solve_triangular(
-            factor, right[:, parts[k]], lower=True, overwrite_b=True, check_finite=False
-        )
+        own = right[:, parts[k]]
+        for at, corner in zip(places, corners, strict=True):
+            own[at] = corner @ (own[at] - factor[at, : at.start] @ own[: at.start])
 
     run(solve, len(parts))
     return right

@@ -24,9 +24,10 @@ from anynorm.design import Design
 from anynorm.design.limits import FLOOR
 from anynorm.norms.dual_sets import Box
 from anynorm.solvers.frame.budget import Budget, OutOfTime
-from anynorm.solvers.linear.newton import Iterate, ProximalBox, minimise_smooth
+from anynorm.solvers.linear.newton import Iterate, minimise_smooth
 from anynorm.solvers.linear.polish import polish_free_set
 from anynorm.solvers.linear.primal_dual import PrimalDual
+from anynorm.solvers.linear.proximal_box import ProximalBox
 
 _FIRST_SIGMA = 0.5  # 1 over the smoothing width, in margins; not critical: 0.2 and 0.75 do as well
 _WARM_SIGMA = 8.0  # the same from a start, which has told most rows apart already
@@ -59,11 +60,11 @@ def solve_augmented(
     if start is None:
         start = PrimalDual(np.zeros(features.p), 0.0, np.zeros(features.n))
     u, bias, dual = start.u, start.bias, start.dual
-    width = box.upper - box.lower
+    width, floor = box.upper - box.lower, FLOOR * float(box.upper.sum())
     scores = None
     tried, goal, last, stalled = -1, tol, np.inf, 0
     while True:
-        curve = ProximalBox(dual, sigma * width, box.lower, box.upper)
+        curve = ProximalBox(dual, sigma * width, box.lower, box.upper, features.compiled)
         at = minimise_smooth(
             features,
             y,
@@ -72,12 +73,12 @@ def solve_augmented(
             u,
             bias,
             scores=scores,
-            done=_inner_done(box, precision, goal),
+            done=_inner_done(curve, precision, floor, goal),
             budget=budget,
         )
         u, bias, dual, scores = at.u, at.bias, at.dual, at.scores
         here = PrimalDual(u, bias, dual)
-        gap = _relative_gap(at, box, precision)
+        gap = _gaps(at, curve, precision, floor)[1]
         if gap <= goal:
             if accept(here):
                 return here
@@ -102,21 +103,21 @@ def solve_augmented(
         last = min(last, gap)
 
 
-def _primal(at: Iterate, box: Box, precision: float) -> float:
+def _gaps(at: Iterate, curve: ProximalBox, precision: float, floor: float) -> tuple[float, float]:
+    """The slacks' part of the gap of the box loss, and the relative gap of the whole."""
+    cost, outer = curve.cost_and_gap(at.residual, at.dual)
     bias = 0.5 * precision * at.bias**2 if np.isfinite(precision) else 0.0
-    return 0.5 * float(at.u @ at.u) + bias + box.cost(at.residual)
+    primal = 0.5 * float(at.u @ at.u) + bias + cost
+    return outer, (outer + at.inner_gap) / max(primal, floor)
 
 
-def _relative_gap(at: Iterate, box: Box, precision: float) -> float:
-    gap = box.gap(at.residual, at.dual) + at.inner_gap
-    return gap / max(_primal(at, box, precision), FLOOR * float(box.upper.sum()))
-
-
-def _inner_done(box: Box, precision: float, tol: float) -> Callable[[Iterate], bool]:
+def _inner_done(
+    curve: ProximalBox, precision: float, floor: float, tol: float
+) -> Callable[[Iterate], bool]:
     """Stop where the inner error is a small part of the gap, or the whole gap is small enough."""
 
     def done(at: Iterate) -> bool:
-        outer = box.gap(at.residual, at.dual)
-        return at.inner_gap <= _INNER_SHARE * outer or (_relative_gap(at, box, precision) <= tol)
+        outer, gap = _gaps(at, curve, precision, floor)
+        return at.inner_gap <= _INNER_SHARE * outer or gap <= tol
 
     return done

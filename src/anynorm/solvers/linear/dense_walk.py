@@ -30,7 +30,12 @@ from anynorm.problem.certificate import (
 from anynorm.problem.solution import Progress, Status
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.linear.column_newton import MOST_COLUMNS, ColumnNewton
-from anynorm.solvers.linear.few_rows import FewRows, RowsDual, weighted_gram
+from anynorm.solvers.linear.few_rows import (
+    ROWS_PER_COLUMN,
+    FewRows,
+    RowsDual,
+    weighted_gram,
+)
 from anynorm.solvers.linear.pruning import (
     GENEROSITY,
     Allowance,
@@ -305,8 +310,9 @@ class _DenseWalk:
     # ------------------------------------------------------------ one round
 
     def _by_columns(self) -> bool:
-        """Whether the columns in use are the smaller side."""
-        return len(self.columns) < min(len(self.scores), MOST_COLUMNS + 1)
+        """Whether the columns in use are few, and far fewer than the rows."""
+        most = min(MOST_COLUMNS, len(self.scores) // ROWS_PER_COLUMN)
+        return len(self.columns) <= most
 
     def _solve(self) -> tuple[_Found, int]:
         """Solve the round's problem on its smaller side, or else by the other methods."""

@@ -26,7 +26,8 @@ from anynorm.solvers.linear import pair_loops as loops
 from anynorm.solvers.linear.pair_loops import code_of
 from anynorm.solvers.linear.pruning import Allowance
 
-_MOST_ROWS = 500  # their n x n matrix, 2 MB, stays in the cache
+_MOST_ROWS = 2000  # their n x n matrix has 32 MB
+ROWS_PER_COLUMN = 2  # up to which the n x n matrix does for a walk: 600 x 300 0.5 s, over p x p 8 s
 _COLUMNS_PER_ROW = 4  # from which on n x n is far less than n x p
 _SMALL_ENTRIES = 8_000_000  # n p up to which a sparse X is made dense: 64 MB
 _SMALLEST_TOL = 1e-8  # gaps below it are for the methods that refine their last digits

@@ -29,25 +29,6 @@ _SHORT = 0.01  # share of a Newton step that counts as short
 _SHORT_STEPS = 8  # in a row: the method crawls, and another one takes over
 
 
-@dataclass(frozen=True)
-class ProximalBox:
-    """The conjugate of the box [lower, upper] plus 1/(2 sigma) (a - center)^2."""
-
-    center: np.ndarray
-    sigma: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-
-    def dual(self, residual: np.ndarray) -> np.ndarray:
-        """Return h'(r)."""
-        return np.clip(self.center + self.sigma * residual, self.lower, self.upper)
-
-    def curvature(self, residual: np.ndarray) -> np.ndarray:
-        """Return h''(r)."""
-        free = self.center + self.sigma * residual
-        return np.where((free > self.lower) & (free < self.upper), self.sigma, 0.0)
-
-
 @dataclass
 class Iterate:
     """Where the method stands: u, b, the scores A u, and what follows from them."""
@@ -139,7 +120,7 @@ def _line_search(y, curve, precision, at, d, e, along):
         quadratic += precision * e * e
 
     def slope(t: float) -> float:
-        return linear + t * quadratic - float(change @ curve.dual(at.residual - t * change))
+        return linear + t * quadratic - curve.slope(at.residual, change, t)
 
     first = slope(0.0)
     if not first < 0.0:

@@ -180,8 +180,9 @@ class RowSearch:
         if needed > most:
             return None
         count = max(1, min(max(int(_ROOM * needed), self.least), most))
-        nearest = alive[np.argpartition(key, count - 1)[:count]]
-        return np.union1d(nearest, np.flatnonzero(self.dual * ~self._at_bound()))
+        chosen = (self.dual != 0) & ~self._at_bound()
+        chosen[alive[np.argpartition(key, count - 1)[:count]]] = True
+        return np.flatnonzero(chosen)
 
     def _at_bound(self) -> np.ndarray:
         """Rows whose duals are at the upper bound of the hinge."""

@@ -33,7 +33,12 @@ from anynorm.problem.certificate import Certificate, certify
 from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.linear.column_newton import few_columns_suit
-from anynorm.solvers.linear.few_rows import FewRows, few_rows_suit, with_dense_rows
+from anynorm.solvers.linear.few_rows import (
+    ROWS_PER_COLUMN,
+    FewRows,
+    few_rows_suit,
+    with_dense_rows,
+)
 from anynorm.solvers.linear.pruning import GENEROSITY, WalkModel, less_generous, prune, take_back
 from anynorm.solvers.linear.rounds import Round
 from anynorm.solvers.linear.solve import solve_linear
@@ -172,7 +177,7 @@ def shared_over_C(problem: Problem, tol: float) -> bool:
     They stop at `tol`, where a single walk of a small problem goes on to the last digits, unless
     it has far more columns than rows.
     """
-    few_rows = few_rows_suit(problem, tol, columns_per_row=1.0)
+    few_rows = few_rows_suit(problem, tol, columns_per_row=1 / ROWS_PER_COLUMN)
     return few_rows or few_columns_suit(problem.design, problem.dual_set, tol)
 
 
