@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.pipeline import Pipeline
 
 from anynorm.app.job.fit import codes_of
 from anynorm.app.job.measures import Estimate, estimate, predicted
+from anynorm.app.job.narrowing import is_prepared, narrowed
 from anynorm.app.job.results import probability_columns, score_columns
 from anynorm.app.model_files import ModelFileError, load_metadata, load_model
 from anynorm.app.tables import (
-    Preparation,
     SparseFrame,
     Table,
     TableError,
@@ -54,7 +53,7 @@ class Predicted:
 def run_predict(
     model_file: str | os.PathLike[str], data: str | os.PathLike[str], **reading: Any
 ) -> Predicted:
-    """Predict the rows of a file; columns are found by their names.
+    """Predict the rows of a file; columns are found by their names, those with weight alone.
 
     Parameters
     ----------
@@ -76,7 +75,10 @@ def run_predict(
     ModelFileError, TableError
         Where a file cannot be used; says which columns are missing.
     """
-    model, metadata = _loaded(model_file)
+    model, metadata = load_classifier(model_file)
+    known = set(_kinds(model) or ())
+    if is_prepared(model):
+        model = narrowed(model)
     kinds = _kinds(model)
     reading = {name: value for name, value in reading.items() if value is not None}
     asked = {name: reading[name] for name in ("target", "id") if name in reading}
@@ -92,13 +94,13 @@ def run_predict(
                 f"there is no column {name!r} for --{role}. {near_names(name, columns)}",
                 source=table.source,
             )
-    matrix, notes = _matrix(model, table)
+    matrix, notes = _matrix(model, table, known)
     notes = [*table.notes, *notes]
     scores = np.asarray(model.decision_function(matrix))
     classes = np.asarray(model.classes_)
     out = pd.DataFrame({"id": table.ids})
-    known = table.target is not None and any(str(label) for label in table.target.tolist())
-    labels: Any = table.target if known else None
+    labelled = table.target is not None and any(str(label) for label in table.target.tolist())
+    labels: Any = table.target if labelled else None
     if labels is not None:
         out["label"] = labels
     out["predicted"] = classes[predicted(scores)]
@@ -116,8 +118,8 @@ def run_predict(
     return Predicted(out, errors, confusion, notes)
 
 
-def _loaded(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
-    """Return the classifier and what was kept with it."""
+def load_classifier(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
+    """Return the classifier of a model file and what was kept with it."""
     if not pathlib.Path(path).exists():
         raise ModelFileError(f"{path}: there is no such file.")
     model, metadata = load_model(path), load_metadata(path)
@@ -129,16 +131,15 @@ def _loaded(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
 
 
 def _kinds(model: Any) -> dict[str, Any] | None:
-    first = model[0] if isinstance(model, Pipeline) else None
-    return first.kinds_ if isinstance(first, Preparation) else None
+    return model[0].kinds_ if is_prepared(model) else None
 
 
-def _matrix(model: Any, table: Table) -> tuple[Any, list[str]]:
-    """Return what the model takes, and notes on the columns."""
+def _matrix(model: Any, table: Table, known: set[str]) -> tuple[Any, list[str]]:
+    """Return what the model takes, and notes on the columns; those without weight are no news."""
     features = table.features
     try:
-        if _kinds(model) is not None:
-            return features, model[0].news_in(features)
+        if is_prepared(model):
+            return features, model[0].news_in(features, known)
         names = getattr(model, "feature_names_in_", None)
         if names is not None:
             frame, notes = match_columns(features, list(names))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -130,7 +130,9 @@ def levels_of(frame: pd.DataFrame, names: Sequence[str]) -> cells.Texts:
     return np.column_stack([cells.texts(part[name], MISSING_LEVEL) for name in names])
 
 
-def match_columns(frame: Any, names: Sequence[str]) -> tuple[Any, list[str]]:
+def match_columns(
+    frame: Any, names: Sequence[str], known: Collection[str] = ()
+) -> tuple[Any, list[str]]:
     """Return the columns of these names, in this order, and notes on columns not used.
 
     Parameters
@@ -138,6 +140,8 @@ def match_columns(frame: Any, names: Sequence[str]) -> tuple[Any, list[str]]:
     frame : pandas.DataFrame or SparseFrame
     names : sequence of str
         The columns that a model needs.
+    known : collection of str
+        Columns that the model knows and does not need: no note is made of them.
 
     Returns
     -------
@@ -163,9 +167,10 @@ def match_columns(frame: Any, names: Sequence[str]) -> tuple[Any, list[str]]:
     needed = set(names)
     extra = [str(name) for name in frame.columns if str(name) not in needed]
     notes = []
-    if extra:
-        plural = "column" if len(extra) == 1 else "columns"
-        notes.append(f"{len(extra):,} {plural} that the model does not use: {listed(extra)}.")
+    unknown = [name for name in extra if name not in known]
+    if unknown:
+        plural = "column" if len(unknown) == 1 else "columns"
+        notes.append(f"{len(unknown):,} {plural} that the model does not use: {listed(unknown)}.")
     if isinstance(frame, SparseFrame):
         return frame.named(names), notes
     missing = [name for name in names if name not in there]

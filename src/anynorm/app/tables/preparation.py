@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -150,17 +151,12 @@ class Preparation(TransformerMixin, BaseEstimator):
         numeric, categorical = self._names()
         if numeric:
             values = numbers_of(frame, numeric)
-            # A column may have no value in a part of the rows: it is 0 there.
-            imputer = SimpleImputer(strategy="median", keep_empty_features=True)
             # Without missing values NumPy's medians, of which scikit-learn's are, take a fifth.
             whole = not np.isnan(values).any()
-            self.imputer_ = imputer.fit(_medians(values) if whole else values)
+            self.imputer_ = _imputer().fit(_medians(values) if whole else values)
             notes += self._filled(values, "their column")
         if categorical:
-            levels = [np.array(_spread(self.kinds_[name]), dtype=object) for name in categorical]
-            self.encoder_ = OneHotEncoder(
-                categories=levels, handle_unknown="ignore", sparse_output=False
-            ).fit(levels_of(frame, categorical))
+            self.encoder_ = _encoder([_spread(self.kinds_[name]) for name in categorical])
             each = [f"{x!r} ({listed(self.kinds_[x], quote=False)})" for x in categorical]
             notes.append(
                 f"Categories became columns of zeros and ones: {listed(each, quote=False)}."
@@ -226,8 +222,10 @@ class Preparation(TransformerMixin, BaseEstimator):
         spread = [f"{x}={level}" for x in categorical for level in _spread(self.kinds_[x])]
         return np.array([*numeric, *spread], dtype=object)
 
-    def news_in(self, X: Any) -> list[str]:
+    def news_in(self, X: Any, known: Collection[str] = ()) -> list[str]:
         """Return notes on new rows: missing numbers, categories that were not there in `fit`.
+
+        Columns in `known` are not worth a note, though none of them is used.
 
         Examples
         --------
@@ -238,7 +236,7 @@ class Preparation(TransformerMixin, BaseEstimator):
         ["'organ' has values that the model does not know, in 2 rows: 'brain'."]
         """
         check_is_fitted(self, "kinds_")
-        frame, notes = match_columns(self._same_storage(X), list(self.kinds_))
+        frame, notes = match_columns(self._same_storage(X), list(self.kinds_), known)
         if isinstance(frame, SparseFrame):
             return notes
         numeric, categorical = self._names()
@@ -254,6 +252,58 @@ class Preparation(TransformerMixin, BaseEstimator):
                     f"{counted(len(new), 'row')}: {listed(dict.fromkeys(new))}."
                 )
         return notes
+
+    def narrowed(self, used: NDArray[np.bool_]) -> tuple[Preparation, NDArray[np.intp]]:
+        """Return the preparation of the columns behind some features alone.
+
+        Parameters
+        ----------
+        used : ndarray of bool of shape (p,)
+            The features that are needed; of a column of categories one brings all.
+
+        Returns
+        -------
+        preparation : Preparation
+            Asks for the columns of these features alone.
+        columns : ndarray of int
+            The places of its features among the p.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from anynorm import tables
+        >>> frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 5.0], "organ": ["eye", "lung"]})
+        >>> preparation = tables.Preparation().fit(frame)
+        >>> small, columns = preparation.narrowed(np.array([False, True, False]))
+        >>> list(small.kinds_), columns.tolist()
+        (['b'], [1])
+        >>> small.transform(frame[["b"]]).tolist()
+        [[-1.0], [1.0]]
+        """
+        check_is_fitted(self, "kinds_")
+        numeric, categorical = self._names()
+        of = [*numeric, *(x for x in categorical for _ in _spread(self.kinds_[x]))]
+        kept = {name for name, needed in zip(of, used, strict=True) if needed}
+        columns = np.flatnonzero([name in kept for name in of])
+        out = Preparation(self.scale, max_levels=self.max_levels)
+        out.kinds_ = {name: kind for name, kind in self.kinds_.items() if name in kept}
+        out.sparse_, out.notes_ = self.sparse_, list(self.notes_)
+        out.feature_names_in_ = np.array(list(out.kinds_), dtype=object)
+        out.n_features_in_ = len(out.kinds_)
+        out.imputer_ = out.encoder_ = out.scaler_ = None
+        places = np.flatnonzero([name in kept for name in numeric])
+        if self.imputer_ is not None and len(places):
+            out.imputer_ = _imputer().fit(self.imputer_.statistics_[None, places])
+        levels = [_spread(kind) for kind in out.kinds_.values() if not isinstance(kind, str)]
+        if levels:
+            out.encoder_ = _encoder(levels)
+        if self.scaler_ is not None:
+            out.scaler_ = copy(self.scaler_)
+            out.scaler_.n_features_in_ = len(columns)
+            for name in ("mean_", "var_", "scale_"):
+                values = getattr(self.scaler_, name)
+                setattr(out.scaler_, name, None if values is None else values[columns])
+        return out, columns
 
     def scale_of(self, name: str) -> float:
         """Return the standard deviation by which a column of the matrix was divided, or 1."""
@@ -296,6 +346,20 @@ class Preparation(TransformerMixin, BaseEstimator):
         if self.scaler_ is None or not self.scaler_.with_mean:
             return coef, intercept
         return coef, intercept - coef @ self.scaler_.mean_
+
+
+def _imputer() -> SimpleImputer:
+    """Medians for what is missing; a column may have no value in a part of the rows: 0 there."""
+    return SimpleImputer(strategy="median", keep_empty_features=True)
+
+
+def _encoder(levels: list[list[str]]) -> OneHotEncoder:
+    """Columns of zeros and ones for these categories; the rows say nothing that they do not."""
+    categories = [np.array(each, dtype=object) for each in levels]
+    first = np.array([[each[0] for each in levels]], dtype=object)
+    return OneHotEncoder(categories=categories, handle_unknown="ignore", sparse_output=False).fit(
+        first
+    )
 
 
 def _medians(values: Array) -> Array:
