@@ -73,7 +73,7 @@ def test_labels_in_parquet_and_in_a_file_that_cannot_have_them(matrix, labels, t
     said = message(
         read_table, matrix, transpose=True, labels=written(tmp_path, "l.svm", "1 1:1"), target="y"
     )
-    assert "l.svm: labels are read from CSV, TSV or Parquet files." in said
+    assert "l.svm: labels are read from tables, not from svmlight files." in said
 
 
 def test_the_column_of_names_can_be_given(matrix, tmp_path):
@@ -94,7 +94,7 @@ def test_one_other_column_of_the_labels_is_the_target(matrix, tmp_path):
     [
         (
             "sample,class,age\ns1,a,1\ns2,b,2\n",
-            "which column holds the labels? Name it with target",
+            "which column holds the labels? Name it with --target",
         ),
         ("sample,class\nx1,a\nx2,b\n", "no name of a sample in expression.tsv (such as 's1', 's2'"),
         ("sample,class\ns1,a\ns2,b\ns1,b\n", "line 4, column 'sample': the sample 's1' stands"),
@@ -120,7 +120,7 @@ def test_a_row_of_the_matrix_is_the_target(tmp_path):
     assert set(table.features.dtypes) == {np.dtype(float)}
     np.testing.assert_array_equal(table.features["MYC"], [5, np.nan, 7, 8])
     said = message(read_table, path, transpose=True, target="klass")
-    assert "Did you mean 'class', 'KRAS'? (With transpose it is a row's name" in said
+    assert "Did you mean 'class', 'KRAS'? (With --transpose it is a row's name" in said
 
 
 def test_a_wrong_cell_is_named_by_line_and_sample(tmp_path, labels):

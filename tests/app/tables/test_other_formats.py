@@ -109,10 +109,10 @@ def test_what_is_wrong_with_sparse_files(tmp_path, text, said):
 @pytest.mark.parametrize("option", [{"id": "x"}, {"drop": ["x"]}, {"transpose": True}])
 def test_options_without_meaning_for_sparse_files(tmp_path, option):
     path = written(tmp_path, "a.svm", "1 1:2\n-1 2:1\n")
-    assert f"{next(iter(option))} has no meaning for svmlight files" in message(
+    assert f"--{next(iter(option))} has no meaning for svmlight files" in message(
         read_table, path, **option
     )
-    assert "then group is 'qid'" in message(read_table, path, group="patient")
+    assert "behind the label: --group qid" in message(read_table, path, group="patient")
 
 
 def test_many_sparse_features_are_no_matter(tmp_path):

@@ -204,9 +204,9 @@ def test_files_that_are_not_there_or_of_an_unknown_kind(tmp_path):
         read_table, tmp_path / "data.tsv"
     )
     assert "this is a folder" in message(read_table, tmp_path)
-    other = written(tmp_path, "a.xlsx", "x")
+    other = written(tmp_path, "a.xyz", "x")
     assert "the suffix does not say what the file is" in message(read_table, other)
-    assert "format must be one of 'csv'" in message(read_table, other, format="excel")
+    assert "--format must be one of 'csv'" in message(read_table, other, format="html")
     check_plain(
         read_table(written(tmp_path, "b.xyz", PLAIN), target="ill", id="name", format="csv")
     )
@@ -304,3 +304,30 @@ def test_any_text_is_read_or_refused_with_a_table_error(tmp_path, text, transpos
         table = read_table(path, target=target, transpose=transpose)
         assert len(table.features) == len(table.ids) > 0
         Preparation().fit_transform(table.features)
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers", "said"),
+    [
+        (["12.3%", "7%", "0", "-1.5 %"], [12.3, 7.0, 0.0, -1.5], "a percent sign"),
+        (["$1,200", "$950", "-$3.50", "$0"], [1200.0, 950.0, -3.5, 0.0], "the currency $"),
+        (["€12,50", "€3", "€1.200,00", "€0"], [12.5, 3.0, 1200.0, 0.0], "the currency €"),
+        (["5 £", "6 £", "-", "7 £"], [5.0, 6.0, None, 7.0], "the currency £"),
+    ],
+)
+def test_percent_signs_and_currencies(tmp_path, cells, numbers, said):
+    rows = "".join(f'"{cell}",{k % 2}\n' for k, cell in enumerate(cells))
+    table = read_table(written(tmp_path, "a.csv", "x,y\n" + rows), target="y")
+    got = [None if x != x else x for x in table.features["x"].tolist()]
+    assert got == numbers
+    assert any(note.startswith(f"Numbers with {said}") for note in table.notes)
+
+
+def test_signs_that_are_not_of_one_kind_are_text(tmp_path):
+    text = "x,y\n12%,0\n0.5,1\n12%,0\n0.5,1\n"
+    assert read_table(written(tmp_path, "a.csv", text), target="y").features["x"].tolist() == [
+        "12%", "0.5", "12%", "0.5",
+    ]  # fmt: skip
+    text = 'x,y\n"€1,200",0\n"€2,300",1\n'
+    said = message(read_table, written(tmp_path, "b.csv", text), target="y")
+    assert "'€1,200' may mean €1.200 or €1200" in said

@@ -48,7 +48,7 @@ def test_names_keep_their_zeros(tmp_path):
     [
         ({"target": "Y"}, "a.csv: there is no column 'Y'. Did you mean 'y'?"),
         ({"target": "class"}, "no column 'class'. The columns are 'patient', 'visit', 'Age',"),
-        ({"target": "p1"}, "a matrix of features x samples needs transpose"),
+        ({"target": "p1"}, "a matrix of features x samples needs --transpose"),
         ({"id": "vist"}, "Did you mean 'visit'?"),
         ({"group": "patients"}, "Did you mean 'patient'?"),
         ({"drop": ["color"]}, "there is no column 'color' to drop. Did you mean 'colour'?"),
@@ -137,7 +137,7 @@ def test_categories_that_look_like_numbers(tmp_path):
 
 
 def test_columns_that_only_number_the_rows_are_left_out(tmp_path):
-    rows = "".join(f"{k},{k},{k % 2}\n" for k in range(1, 13))
+    rows = "".join(f"{k},{k / 2},{k % 2}\n" for k in range(1, 13))
     table = read_table(written(tmp_path, "b.csv", f"Id,x1,y\n{rows}"), target="y")
     assert list(table.features.columns) == ["x1"]
     assert table.notes == ["'Id' only numbers the rows, left out."]

@@ -16,7 +16,9 @@ run_option = partial(typer.Option, rich_help_panel="The run")
 Data = Annotated[
     pathlib.Path,
     typer.Argument(
-        help="CSV, TSV, Parquet or svmlight; a row for each example.", show_default=False
+        help="CSV, TSV, Excel, Parquet, Feather, JSON lines or svmlight, a row for each example; "
+        "- is standard input.",
+        show_default=False,
     ),
 ]
 Target = Annotated[
@@ -62,7 +64,8 @@ Labels = Annotated[
 Format = Annotated[
     str | None,
     data_option(
-        metavar="csv|tsv|parquet|svmlight", help="What the file is, where its name does not say so."
+        metavar="csv|tsv|excel|parquet|feather|jsonl|svmlight",
+        help="What the file is, where its name does not say so.",
     ),
 ]
 Scale = Annotated[

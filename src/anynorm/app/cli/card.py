@@ -10,7 +10,7 @@ import typer
 from anynorm.app.cli import arguments, output
 
 if TYPE_CHECKING:
-    from anynorm.app.job.card import Card
+    from anynorm.app.job.model_card import Card
 
 
 def card(
@@ -36,7 +36,7 @@ def card(
     with what its predictions need alone, to hand it on.
     """
     with output.exit_codes(quiet=quiet):
-        from anynorm.app.job.card import read_card, write_compact
+        from anynorm.app.job.model_card import read_card, write_compact
         from anynorm.app.job.options import OptionError
         from anynorm.app.job.writing import usable_folder
 

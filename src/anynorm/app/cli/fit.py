@@ -111,8 +111,8 @@ def fit(
     """
     began = time.monotonic()
     with output.exit_codes(quiet=quiet):
-        from anynorm.app.job import Doing, FitOptions, run_fit, summary, write_results
-        from anynorm.app.job.writing import usable_folder
+        from anynorm.app.job import Doing, FitOptions, OptionError, run_fit, summary, write_results
+        from anynorm.app.job.writing import FILES, usable_folder
         from anynorm.app.tables import read_table
 
         options = FitOptions(
@@ -121,6 +121,12 @@ def fit(
             class_weight=class_weight,
         )  # fmt: skip
         usable_folder(folder)
+        if test is not None and test.exists() and data.exists() and test.samefile(data):
+            raise OptionError(
+                f"--test {test} is the file to learn from: its error would be far too good. Give "
+                "other rows, or leave --test out, for nested cross-validation."
+            )
+        replaced = [file for file in (folder / name for name in FILES) if file.exists()]
         with output.progress_bar(hidden=quiet, hint=_HINT) as show:
             reading: dict[str, Any] = {
                 "target": target, "id": id, "group": group, "positive": positive,
@@ -133,9 +139,12 @@ def fit(
             show(Doing(1.0, "writing"))
             files = write_results(fitted, folder)
         if as_json:
-            output.print_json(summary(fitted) | {"files": [str(file) for file in files]})
+            names = {"files": files, "replaced": [file for file in replaced if file in files]}
+            listed = {key: [str(file) for file in found] for key, found in names.items()}
+            output.print_json(summary(fitted) | listed)
         elif not quiet:
             _print_result(fitted, files)
+            _print_replaced(folder, replaced, files)
         if fitted.no_better:
             output.err().print(f"[bold yellow]No better:[/] {output.escape(fitted.no_better)}")
         if not fitted.converged:
@@ -184,6 +193,18 @@ def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
         chosen_in_folds = fitted.learned.selection_frequency is not None
         _print_features(table if chosen_in_folds else table.drop(columns="selection_frequency"))
     console.print("Written to " + output.escape(", ".join(str(file) for file in files)))
+
+
+def _print_replaced(
+    folder: pathlib.Path, replaced: list[pathlib.Path], files: list[pathlib.Path]
+) -> None:
+    """That the folder had results before, and which of them are still there."""
+    if not replaced:
+        return
+    stale = [file.name for file in replaced if file not in files]
+    left = f"; {', '.join(stale)} is still the one of before" if stale else ""
+    where = output.escape(str(folder))
+    output.out().print(f"[yellow]{where} had the results of an earlier fit: replaced{left}.[/]")
 
 
 def _counts(fitted: Fitted) -> str:

@@ -55,10 +55,18 @@ def exit_codes(*, quiet: bool = False) -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(OK) from None
     except (ValueError, OSError) as error:
-        err().print(f"[bold red]Error:[/] {escape(str(error))}")
+        err().print(f"[bold red]Error:[/] {escape(_in_words(error))}")
         raise typer.Exit(BAD_INPUT) from None
     finally:
         tell_no_more(console)
+
+
+def _in_words(error: Exception) -> str:
+    """What an error says; those of the system without their numbers."""
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    where = "" if error.filename is None else f"{os.fspath(error.filename)}: "
+    return f"{where}the system says: {error.strerror[0].lower()}{error.strerror[1:]}."
 
 
 def escape(text: str) -> str:

@@ -6,9 +6,11 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from anynorm.app.job.cost import announcement, entries_of, method_for
@@ -201,7 +203,7 @@ def _fitted(
     y = codes_of(table.target, classes)
     _check_weights(options, classes)
     whole = Preparation(scale=options.scale).fit(table.features)
-    held = None if test is None else _Asked.of(test, table, classes, whole)
+    held = None if test is None else _Asked.of(test, table, y, classes, whole)
     splits, fold_notes = make_splits(y, table.groups, options)
     if table.groups is None:
         fold_notes += _order_notes(table.features, y, whole)
@@ -261,6 +263,8 @@ def _fitted(
     wanted = dict.fromkeys([options.scoring, "error"])
     if learned.stopped:
         fold_notes.append(f"Where the search stopped: {learned.stopped}.")
+    if learned.at_edge:
+        fold_notes.append(learned.at_edge)
     cut = learned.cut or cut_later
     if cut and learned.cut_words:
         problems.insert(0, f"{learned.cut_words}; the model is the best of those.")
@@ -434,7 +438,14 @@ class _Asked:
     notes: list[str]
 
     @classmethod
-    def of(cls, test: Table, table: Table, classes: np.ndarray, preparation: Any) -> _Asked:
+    def of(
+        cls,
+        test: Table,
+        table: Table,
+        learnt: np.ndarray,
+        classes: np.ndarray,
+        preparation: Any,
+    ) -> _Asked:
         if test.target is None:
             raise TableError(
                 f"--test needs the column {table.target_name!r}, to compare predictions with.",
@@ -456,5 +467,31 @@ class _Asked:
         notes = [f"Test rows: {note}" for note in preparation.news_in(frame)]
         if len(rows) < len(known):
             notes.append(f"Test rows: {len(known) - len(rows)} without a label were left out.")
+        again = _seen_before(
+            preparation.transform(table.features), learnt, preparation.transform(frame), y
+        )
+        if again:
+            notes.append(
+                f"{again:,} of {len(rows):,} test rows are the same as rows to learn from. If they "
+                "are the same samples, the error is too good."
+            )
         groups = None if test.groups is None else test.groups[rows]
         return cls(frame, test.ids[rows], y, groups, str(test.source), notes)
+
+
+def _seen_before(X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> int:
+    """How many test rows have the same features and class as a row that was learnt from."""
+
+    def marks(matrix: Any, classes: np.ndarray) -> list[bytes]:
+        if sp.issparse(matrix):
+            matrix = matrix.tocsr()
+            rows = [
+                matrix.indices[a:b].tobytes() + matrix.data[a:b].tobytes()
+                for a, b in pairwise(matrix.indptr)
+            ]
+        else:
+            rows = [row.tobytes() for row in np.ascontiguousarray(matrix)]
+        return [b"%d " % place + row for place, row in zip(classes.tolist(), rows, strict=True)]
+
+    learnt = set(marks(X, y))
+    return sum(mark in learnt for mark in marks(X_test, y_test))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from anynorm.app.job.learning import Learned, Task, pipeline_of
+from anynorm.app.job.learning import Learned, Task, edge_words, pipeline_of
 from anynorm.app.job.measures import all_classes, predicted, score
 from anynorm.app.job.schedule import Schedule
 from anynorm.design import Matrix
@@ -77,6 +77,16 @@ def learn_grid(task: Task, schedule: Schedule, what: str) -> Learned:
         selection_frequency=None,
         detail=GridDetail(candidates, trial.scores, trial.accuracies, trial.sizes, chosen),
         cut=trial.cut or model.certificate_.status is Status.TIME_LIMIT,
+        at_edge=_edge(candidates, candidates[chosen]),
+    )
+
+
+def _edge(candidates: list[Candidate], chosen: Candidate) -> str:
+    tried = {name: [each[name] for each in candidates] for name in chosen}
+    names = {"width": "gamma / scale"}
+    return edge_words(
+        {names.get(name, name): values for name, values in tried.items()},
+        {names.get(name, name): value for name, value in chosen.items()},
     )
 
 

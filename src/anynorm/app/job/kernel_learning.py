@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anynorm.app.job.learning import Learned, Task, pipeline_of
+from anynorm.app.job.learning import Learned, Task, edge_words, pipeline_of
 from anynorm.app.job.measures import CALIBRATION, SCORERS, scorer
 from anynorm.app.job.schedule import Schedule
 from anynorm.estimators._fitting import deadline
@@ -55,5 +55,9 @@ def learn_kernel(task: Task, schedule: Schedule, what: str) -> Learned:
         choice=dict(model.best_params_),
         selection_frequency=None,
         detail=None,
+        at_edge=edge_words(
+            {name: np.asarray(table[f"param_{name}"], dtype=float) for name in model.best_params_},
+            model.best_params_,
+        ),
         cut=bool(late) or model.certificate_.status is Status.TIME_LIMIT,
     )

@@ -128,6 +128,8 @@ class Learned:
         Where and why the search ended by itself before all was tried, in words.
     still_rising : bool, default=False
         Whether --max-features ended the search where the score still rose.
+    at_edge : str, default=""
+        That the choice is at the edge of what was tried, in words.
     """
 
     pipeline: Pipeline
@@ -140,6 +142,7 @@ class Learned:
     cut_words: str = ""
     stopped: str = ""
     still_rising: bool = False
+    at_edge: str = ""
 
     @property
     def preparation(self) -> Any:
@@ -160,6 +163,24 @@ class Learned:
         if not hasattr(self.model, "predict_proba"):
             return None
         return all_probabilities(self.model, self.preparation.transform(frame), classes)
+
+
+def edge_words(tried: dict[str, Any], chosen: dict[str, Any]) -> str:
+    """Say which of the chosen values are the smallest or the largest that were tried.
+
+    Examples
+    --------
+    >>> from anynorm.app.job.learning import edge_words
+    >>> edge_words({"C": [1.0, 10.0, 100.0], "gamma": [0.5]}, {"C": 100.0, "gamma": 0.5})
+    'C = 100 is the largest that was tried; a better one may lie beyond.'
+    """
+    found = []
+    for name, values in tried.items():
+        least, most = min(values), max(values)
+        if least < most and chosen[name] in (least, most):
+            which = "smallest" if chosen[name] == least else "largest"
+            found.append(f"{name} = {chosen[name]:.4g} is the {which} that was tried")
+    return f"{', '.join(found)}; a better one may lie beyond." if found else ""
 
 
 def pipeline_of(preparation: Any, model: Any) -> Pipeline:

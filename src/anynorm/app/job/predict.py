@@ -60,7 +60,7 @@ def run_predict(
     model_file : path
         Written by ``anynorm fit`` or `save_model`.
     data : path
-        CSV, TSV, Parquet or svmlight.
+        As `read_table` takes it.
     **reading
         Options of `read_table`: target, id, drop, labels, transpose, format.  Target and id are
         those that the model was fitted with, where they are not given and the file has them.

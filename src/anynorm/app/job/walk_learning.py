@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anynorm.app.job.learning import Learned, Task, pipeline_of
+from anynorm.app.job.learning import Learned, Task, edge_words, pipeline_of
 from anynorm.app.job.measures import CALIBRATION, SCORERS, all_classes, scorer
 from anynorm.app.job.schedule import Schedule
 from anynorm.estimators._fitting import deadline
@@ -56,5 +56,6 @@ def learn_walk(task: Task, schedule: Schedule, what: str) -> Learned:
         choice={"C": model.C_, "rounds": model.n_rounds_},
         selection_frequency=np.mean(used, axis=0),
         detail=None,
+        at_edge=edge_words({"C": _GRID.tolist()}, {"C": model.C_}),
         cut=model.certificate_.status is Status.TIME_LIMIT,
     )

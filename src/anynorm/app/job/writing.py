@@ -18,6 +18,8 @@ from anynorm.app.job.results import feature_table, prediction_table, summary
 
 MODEL, REPORT = "model.anynorm", "report.html"
 FEATURES, OOF, TEST = "features.csv", "oof_predictions.csv", "test_predictions.csv"
+FILES = (MODEL, REPORT, FEATURES, OOF, TEST)
+"""All that a fit may write."""
 
 
 def write_results(fitted: Fitted, folder: str | os.PathLike[str]) -> list[pathlib.Path]:

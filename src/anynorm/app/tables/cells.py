@@ -13,6 +13,8 @@ Texts = NDArray[np.object_]
 
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d*)(,\d*)?([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
+_MARKED = re.compile(r"([+-]?)\s*([$€£¥₹]?)\s*([+-]?[\d.,]*\d[\d.,]*)\s*([%$€£¥₹]?)")
+_ENGLISH = frozenset("$£")  # where these stand, commas group thousands
 _DATE = re.compile(
     r"(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}|\d{1,2}[-/]\d{1,2}[-/]\d{2})"
     r"([T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s*(Z|[+-]\d{2}:?\d{2}|[AaPp][Mm])?)?"
@@ -112,11 +114,47 @@ def meant_as_numbers(levels: list[str], strays: list[str]) -> bool:
     return numeric > _FEW and numeric >= len(strays)
 
 
-def comma_table(levels: list[str], delimiter: str) -> tuple[dict[str, float], str] | None:
+def marked_table(levels: list[str], delimiter: str) -> tuple[dict[str, float], str] | None:
+    """Return numbers with a percent sign or a currency, and which; None for other texts.
+
+    12.3% is 12.3: all numbers of a column have the sign, but for zeros.  $1,200 is 1200.
+    """
+    bare: dict[str, str] = {}
+    marks: set[str] = set()
+    for each in levels:
+        found = _MARKED.fullmatch(each)
+        mark = "" if found is None else found[2] + found[4]
+        if found is None or len(mark) > 1 or (found[1] and found[3][0] in "+-"):
+            return None
+        if not mark and _to_number(each) != 0.0:
+            return None
+        bare[each] = found[1] + found[3]
+        marks.add(mark)
+    marks.discard("")
+    if len(marks) != 1:
+        return None
+    mark = marks.pop()
+    what = "a percent sign" if mark == "%" else f"the currency {mark}"
+    numbers, strays = number_table(sorted(set(bare.values())))
+    if strays:
+        try:
+            commas = comma_table(sorted(set(bare.values())), delimiter, english=mark in _ENGLISH)
+        except ValueError as ambiguous:
+            given = next(each for each, number in bare.items() if number == str(ambiguous))
+            raise ValueError(given) from None
+        if commas is None:
+            return None
+        numbers, what = commas[0], f"{what} and {commas[1]}"
+    return {each: numbers[number] for each, number in bare.items()}, what
+
+
+def comma_table(
+    levels: list[str], delimiter: str, *, english: bool = False
+) -> tuple[dict[str, float], str] | None:
     """Return numbers with decimal commas or grouped thousands, and which; None for other texts.
 
     '1,234' may be either, unless semicolons separate the fields (so they do where commas are
-    decimal): ValueError.
+    decimal), or the numbers are written as in English: ValueError.
     """
     if not any("," in each for each in levels) or not all(any(map(str.isdigit, x)) for x in levels):
         return None
@@ -124,8 +162,9 @@ def comma_table(levels: list[str], delimiter: str) -> tuple[dict[str, float], st
     grouped = all(_THOUSANDS.fullmatch(x) or _to_number(x) is not None for x in levels)
     if not decimal and not grouped:
         return None
-    if decimal and grouped and delimiter != ";":
+    if decimal and grouped and delimiter != ";" and not english:
         raise ValueError(next(each for each in levels if "," in each))
+    decimal = decimal and not (english and grouped)
     if decimal:
         plain = {each: each.replace(".", "").replace(",", ".") for each in levels}
     else:

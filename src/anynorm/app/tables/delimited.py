@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from anynorm.app.tables.errors import TableError, counted, listed
 from anynorm.app.tables.files import read_text
+from anynorm.app.tables.workbooks import sheet_text
 
 # pandas' own list without "None", which names a class or a category as often.
 MISSING = (
@@ -68,18 +69,19 @@ class Records:
 
 
 def read_records(path: pathlib.Path, kind: str) -> Records:
-    """Return the records of a CSV or TSV file after checking their structure."""
-    text, notes = read_text(path)
-    start = _leading_comments(text)
+    """Return the records of a CSV or TSV file, or a sheet, after checking their structure."""
+    sheet = kind == "excel"
+    text, notes = sheet_text(path) if sheet else read_text(path)
+    start = 0 if sheet else _leading_comments(text)
     if start:
         notes.append(f"{counted(start, 'line')} of comments at the head left out.")
     lines = text.split("\n")[start:]
     if not any(line.strip() for line in lines):
         raise TableError("the file is empty.")
-    said = _EXCEL.fullmatch(lines[0])
+    said = None if sheet else _EXCEL.fullmatch(lines[0])
     if said:  # Excel's way to name the separator
         start, lines = start + 1, lines[1:]
-    delimiter = said[1] if said else _delimiter(lines, kind)
+    delimiter = "," if sheet else said[1] if said else _delimiter(lines, kind)
     usual = "\t" if kind == "tsv" else ","
     if delimiter != usual:
         notes.append(f"The fields are separated by {_NAMES[delimiter]}.")

@@ -7,11 +7,13 @@ import gzip
 import lzma
 import os
 import pathlib
+import sys
 import zlib
 
 from anynorm.app.tables.errors import TableError, listed
 
-FORMATS = ("csv", "tsv", "parquet", "svmlight")
+FORMATS = ("csv", "tsv", "excel", "parquet", "feather", "jsonl", "svmlight")
+STANDARD_INPUT = pathlib.Path("-")
 _SUFFIXES = {
     ".csv": "csv",
     ".txt": "csv",
@@ -19,17 +21,25 @@ _SUFFIXES = {
     ".data": "csv",
     ".tsv": "tsv",
     ".tab": "tsv",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
     ".svmlight": "svmlight",
     ".libsvm": "svmlight",
     ".svm": "svmlight",
 }
 _OPENERS = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}
 _FOREIGN = {
-    b"PK\x03\x04": "an Excel workbook or a zip archive; save the sheet as CSV",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
-    b"PAR1": "a Parquet file; say so with format 'parquet' or the suffix .parquet",
+    b"PK\x03\x04": "an Excel workbook (--format excel reads it) or a zip archive",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save it as .xlsx or as CSV",
+    b"PAR1": "a Parquet file; say so with --format parquet or the suffix .parquet",
+    b"ARROW1": "a Feather file; say so with --format feather or the suffix .feather",
     b"\x1f\x8b": "compressed by gzip; give it the suffix .gz",
 }
 
@@ -38,15 +48,17 @@ def format_of(path: pathlib.Path, given: str | None) -> str:
     """Return the format of a file: as given, otherwise by its suffix."""
     if given is not None:
         if given not in FORMATS:
-            raise TableError(f"format must be one of {listed(FORMATS)}; got {given!r}.")
+            raise TableError(f"--format must be one of {listed(FORMATS)}; got {given!r}.")
         return given
+    if path == STANDARD_INPUT:
+        return "csv"
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in _OPENERS:
         suffixes.pop()
     kind = _SUFFIXES.get(suffixes[-1] if suffixes else "")
     if kind is None:
         raise TableError(
-            f"the suffix does not say what the file is. Say so with format (one of "
+            f"the suffix does not say what the file is. Say so with --format (one of "
             f"{listed(FORMATS)}), or use one of the suffixes {listed(_SUFFIXES, limit=20)}.",
             source=path,
         )
@@ -54,8 +66,10 @@ def format_of(path: pathlib.Path, given: str | None) -> str:
 
 
 def existing(path: str | os.PathLike[str]) -> pathlib.Path:
-    """Return the path of a file that can be read."""
+    """Return the path of a file that can be read; ``-`` is standard input."""
     path = pathlib.Path(path)
+    if path == STANDARD_INPUT:
+        return path
     if path.is_dir():
         raise TableError("this is a folder; give a file.", source=path)
     if not path.exists():
@@ -67,10 +81,15 @@ def existing(path: str | os.PathLike[str]) -> pathlib.Path:
     return path
 
 
+def shown(path: pathlib.Path) -> pathlib.Path:
+    """Return what a file is called in messages and reports."""
+    return pathlib.Path("standard input") if path == STANDARD_INPUT else path
+
+
 def read_bytes(path: pathlib.Path) -> bytes:
     """Return the content of a file, decompressed where its suffix says so."""
     try:
-        data = path.read_bytes()
+        data = sys.stdin.buffer.read() if path == STANDARD_INPUT else path.read_bytes()
     except OSError as error:
         raise TableError(f"the file cannot be read ({error.strerror}).") from None
     opener = _OPENERS.get(path.suffix.lower())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import pathlib
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 from anynorm.app.tables import cells
 from anynorm.app.tables.delimited import read_records
 from anynorm.app.tables.errors import TableError, counted, listed
+from anynorm.app.tables.files import STANDARD_INPUT, read_bytes, read_text
 
 
 @dataclass
@@ -55,10 +58,12 @@ def load(
     path: pathlib.Path, kind: str, as_text: Collection[str] | None, *, first_as_text: bool = False
 ) -> Raw:
     """Return the cells of a file; columns in `as_text` (None: all) stay text."""
-    if kind == "parquet":
-        return _parquet(path)
+    if kind in ("parquet", "feather"):
+        return _typed(path, *_columns_of(path, kind))
+    if kind == "jsonl":
+        return _typed(path, *_objects(path))
     if kind == "svmlight":
-        raise TableError("labels are read from CSV, TSV or Parquet files.")
+        raise TableError("labels are read from tables, not from svmlight files.")
     return _delimited(path, kind, as_text, first_as_text)
 
 
@@ -86,15 +91,53 @@ def _delimited(
     return raw
 
 
-def _parquet(path: pathlib.Path) -> Raw:
+def _columns_of(path: pathlib.Path, kind: str) -> tuple[pd.DataFrame, None]:
+    """Return the frame of a Parquet or Feather file, which has no lines."""
+    name = kind.capitalize()
+    given = io.BytesIO(read_bytes(path)) if path == STANDARD_INPUT else path
     try:
-        frame = pd.read_parquet(path, engine="pyarrow")
+        if kind == "feather":
+            return pd.read_feather(given), None
+        return pd.read_parquet(given, engine="pyarrow"), None
     except ImportError:
-        raise TableError('Parquet files need pyarrow: pip install "anynorm[cli]".') from None
+        raise TableError(f"{name} files need pyarrow: pip install 'anynorm[cli]'.") from None
     except (OSError, ValueError) as error:  # pyarrow's errors are of these
         reason = str(error).splitlines()[0][:200]
-        raise TableError(f"this is no Parquet file that can be read ({reason}).") from None
-    raw = Raw(path, frame)
+        raise TableError(f"this is no {name} file that can be read ({reason}).") from None
+
+
+def _objects(path: pathlib.Path) -> tuple[pd.DataFrame, NDArray[np.int64] | None]:
+    """Return the frame of JSON objects, one in each line or in one list, and their lines."""
+    text, _ = read_text(path)
+    if text.lstrip().startswith("["):
+        found, lines = _parsed_json(text, None), None
+        if not isinstance(found, list):
+            raise TableError("a list of objects is expected, or an object in each line.")
+    else:
+        filled = [(k, line) for k, line in enumerate(text.split("\n"), start=1) if line.strip()]
+        lines = np.array([k for k, _ in filled], dtype=np.int64)
+        found = [_parsed_json(line, k) for k, line in filled]
+    for k, each in enumerate(found):
+        if not isinstance(each, dict):
+            line = None if lines is None else int(lines[k])
+            raise TableError(
+                f'object {k + 1} is none: {{"name": value, ...}} is expected for each row.',
+                line=line,
+            )
+    return pd.DataFrame(found), lines
+
+
+def _parsed_json(text: str, line: int | None) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        where = error.lineno if line is None else line
+        raise TableError(f"this is no JSON ({error.msg}).", line=where) from None
+
+
+def _typed(path: pathlib.Path, frame: pd.DataFrame, lines: NDArray[np.int64] | None) -> Raw:
+    """Return the cells of a file whose columns have types."""
+    raw = Raw(path, frame, lines)
     if not isinstance(frame.index, pd.RangeIndex):
         if any(name is not None for name in frame.index.names):
             raw.frame = frame = frame.reset_index()
@@ -124,7 +167,7 @@ def transpose(raw: Raw, as_text: Collection[str]) -> Raw:
     if names is None:
         if frame.shape[1] < 2:
             raise TableError(
-                "with transpose the first column holds the names of the features and each other "
+                "with --transpose the first column holds the names of the features and each other "
                 "column a sample; there is one column only.",
                 source=raw.source,
             )
@@ -226,10 +269,10 @@ def _converted(raw: Raw, name: str, values: cells.Texts, said: dict[str, list[st
     numbers, strays = cells.number_table(levels)
     if not strays:
         return cells.mapped(values, numbers)
-    commas = _with_commas(raw, name, values, levels)
-    if commas is not None:
-        said.setdefault(f"Numbers with {commas[1]}:", []).append(name)
-        return cells.mapped(values, commas[0])
+    found = _written_otherwise(raw, name, values, levels)
+    if found is not None:
+        said.setdefault(f"Numbers with {found[1]}:", []).append(name)
+        return cells.mapped(values, found[0])
     mixed = len(strays) < len(levels)
     if mixed and all(each.lower() in cells.GAPS for each in strays):
         said.setdefault(f"{listed(strays)} counts as missing in", []).append(name)
@@ -247,11 +290,15 @@ def _converted(raw: Raw, name: str, values: cells.Texts, said: dict[str, list[st
     return values
 
 
-def _with_commas(
+def _written_otherwise(
     raw: Raw, name: str, values: cells.Texts, levels: list[str]
 ) -> tuple[dict[str, float], str] | None:
+    """Return numbers with commas, percent signs or currencies, and which; None for other texts."""
+    filled = [each for each in levels if each.lower() not in cells.GAPS]
+    if not filled:
+        return None
     try:
-        return cells.comma_table(levels, raw.delimiter)
+        return cells.comma_table(levels, raw.delimiter) or cells.marked_table(filled, raw.delimiter)
     except ValueError as ambiguous:
         cell = str(ambiguous)
         raw.fail(

@@ -13,16 +13,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anynorm.app.tables import cells, samples
+from anynorm.app.tables import cells, samples, suspects
 from anynorm.app.tables.errors import TableError, counted, errors_in, near_names
-from anynorm.app.tables.files import existing, format_of
+from anynorm.app.tables.files import existing, format_of, shown
 from anynorm.app.tables.raw import Raw, load, tidy
 from anynorm.app.tables.raw import transpose as transposed
 from anynorm.app.tables.svmlight import SparseFrame, read_svmlight
-from anynorm.app.tables.target import as_labels, check_classes, positive_label
+from anynorm.app.tables.target import alike_labels, as_labels, check_classes, positive_label
 
-_COUNTERS = frozenset(["id", "index", "idx", "row", "rownames", "no", "nr", "number", "#"])
-_FEWEST_TO_COUNT = 10  # rows: fewer may count up by chance
+_COUNTERS = frozenset(
+    ["id", "index", "idx", "row", "rownames", "no", "nr", "number", "#", "unnamed: 0"]
+)
 
 
 @dataclass
@@ -80,14 +81,14 @@ def read_table(
     text: Collection[str] = (),
     for_prediction: bool = False,
 ) -> Table:
-    r"""Read a data file: CSV, TSV, Parquet or svmlight, also compressed.
+    r"""Read a data file: CSV, TSV, Excel, Parquet, Feather, JSON lines or svmlight.
 
     Parameters
     ----------
     path : path
-        The file. Its suffix says what it is (.csv, .tsv, .txt, .parquet, .svmlight, .libsvm;
-        text also with .gz, .bz2 or .xz). Separators (comma, semicolon, tab, bar) and encodings
-        are recognised.
+        The file; ``-`` is standard input. Its suffix says what it is (.csv, .tsv, .txt, .xlsx,
+        .parquet, .feather, .jsonl, .svmlight, .libsvm; text also with .gz, .bz2 or .xz).
+        Separators (comma, semicolon, tab, bar) and encodings are recognised.
     target : str, optional
         The column of class labels. Rows without a label are left out. svmlight files have their
         labels at the beginning of each line.
@@ -104,8 +105,8 @@ def read_table(
         The file has a row for each feature and a column for each sample, as expression matrices.
     positive : str or int, optional
         The positive label. Of more than two classes the others become one.
-    format : {"csv", "tsv", "parquet", "svmlight"}, optional
-        What the file is, where the suffix does not say so.
+    format : {"csv", "tsv", "excel", "parquet", "feather", "jsonl", "svmlight"}, optional
+        What the file is, where the suffix does not say so; standard input is CSV.
     text : collection of str
         Columns that are categories though they look like numbers, as postal codes.
     for_prediction : bool
@@ -138,8 +139,8 @@ def read_table(
     ...
     anynorm.app.tables.errors.TableError: ...there is no column 'il'. Did you mean 'ill'?
     """
-    source = existing(path)
-    kind = format_of(source, format)
+    given = existing(path)
+    source, kind = shown(given), format_of(given, format)
     drop = [drop] if isinstance(drop, str) else list(drop)
     if kind == "svmlight":
         refused: dict[str, Any] = {"labels": labels, "transpose": transpose}
@@ -147,19 +148,21 @@ def read_table(
             refused |= {"id": id, "drop": drop, "text": text}
         for name, value in refused.items():
             if value:
-                raise TableError(f"{name} has no meaning for svmlight files.", source=source)
-        return _from_svmlight(source, target, group, positive, for_prediction)
+                raise TableError(f"--{name} has no meaning for svmlight files.", source=source)
+        return _from_svmlight(given, target, group, positive, for_prediction)
     roles = {"target": target, "id": id, "group": group}
     named = [name for name in (target, id, group) if name is not None]
     # Names of samples keep their zeros: the first column may be that of the names to join by.
     with errors_in(source):
-        raw = load(source, kind, [*named, *text], first_as_text=labels is not None or transpose)
+        raw = load(given, kind, [*named, *text], first_as_text=labels is not None or transpose)
+    raw.source = source
     if transpose:
         raw = transposed(raw, [*named, *text])
     if labels is not None:
-        path = existing(labels)
-        with errors_in(path):
-            other = load(path, format_of(path, None), None)
+        file = existing(labels)
+        with errors_in(shown(file)):
+            other = load(file, format_of(file, None), None)
+        other.source = shown(file)
         target = samples.join(raw, other, id, target, group, keep_all=for_prediction)
         roles = {
             "target": target,
@@ -189,11 +192,15 @@ def _check_roles(
         elif name not in known:
             hint = ""
             if raw.transposed:
-                hint = " (With transpose it is a row's name; labels=FILE takes labels from a file.)"
+                hint = (
+                    " (With --transpose it is a row's name; --labels FILE takes them from a file.)"
+                )
             elif not cells.number_table(known)[1]:
                 hint = " Is the line of names missing?"
             elif name in {str(each) for each in raw.frame.iloc[:, 0]}:
-                hint = " It is in the first column: a matrix of features x samples needs transpose."
+                hint = (
+                    " It is in the first column: a matrix of features x samples needs --transpose."
+                )
             raise TableError(
                 f"there is no column {name!r}. {near_names(name, known)}{hint}", source=raw.source
             )
@@ -274,6 +281,8 @@ def _assembled(
         values = np.array(["" if value is None else value for value in values], dtype=object)
         out, positive, notes = _labels(values, positive, raw.source, target, for_prediction)
         raw.notes += notes
+    if not for_prediction:
+        raw.notes += suspects.notes_on(raw.frame, out)
     return Table(raw.frame, out, ids, groups, positive, raw.source, target, id, raw.notes)
 
 
@@ -284,9 +293,11 @@ def _labels(
     if lenient:
         return labels, positive, []
     check_classes(labels, source, target)
+    alike = alike_labels(labels)
     if positive is None:
-        return labels, None, []
-    return positive_label(labels, positive, source, target)
+        return labels, None, alike
+    labels, positive, notes = positive_label(labels, positive, source, target)
+    return labels, positive, [*alike, *notes]
 
 
 def _ids(raw: Raw, id: str | None) -> NDArray[np.str_]:
@@ -315,29 +326,29 @@ def _leave_out_counters(raw: Raw) -> None:
     names = [name for name in raw.frame.columns if name.lower() in _COUNTERS]
     for name in names:
         column = raw.frame[name]
-        if n < _FEWEST_TO_COUNT or column.dtype.kind not in "iuf":
+        if n < suspects.FEWEST_TO_COUNT or column.dtype.kind not in "iuf":
             continue
-        values = column.to_numpy(dtype=np.float64)
-        if values[0] in (0, 1) and (np.diff(values) == 1).all():
+        if suspects.counts_rows(column.to_numpy(dtype=np.float64)):
             raw.frame = raw.frame.drop(columns=name)
             raw.notes.append(f"{name!r} only numbers the rows, left out.")
 
 
 def _from_svmlight(
-    source: pathlib.Path,
+    given: pathlib.Path,
     target: str | None,
     group: str | None,
     positive: Any,
     for_prediction: bool,
 ) -> Table:
+    source = shown(given)
     with errors_in(source):
-        frame, numbers, queries = read_svmlight(source)
+        frame, numbers, queries = read_svmlight(given)
     notes = [f"{frame.shape[1]:,} sparse features, named by their numbers in the file."]
     if target is not None:
         notes.append("The target is the number at the beginning of each line.")
     if group is not None and (group != "qid" or queries is None):
         raise TableError(
-            "svmlight files can have groups as qid:NUMBER behind the label; then group is 'qid'.",
+            "svmlight files can have groups as qid:NUMBER behind the label: --group qid.",
             source=source,
         )
     values = np.array([f"{value:.17g}" for value in numbers], dtype=object)

@@ -105,7 +105,7 @@ def _sample_names(labels: Raw, data: Raw, id: str | None) -> _Keys:
     ours, theirs = _candidates(data, id), _candidates(labels, id)
     if not ours:
         raise TableError(
-            "no column holds names of samples to join the labels by. Name it with id.",
+            "no column holds names of samples to join the labels by. Name it with --id.",
             source=data.source,
         )
     pairs = [
@@ -119,7 +119,7 @@ def _sample_names(labels: Raw, data: Raw, id: str | None) -> _Keys:
             f"no name of a sample in {data.source.name} (such as {example}) is found here"
             + (f" (such as {shown[0]})" if shown else "")
             + ". The names must be spelled alike"
-            + ("" if data.transposed else "; a matrix of genes x samples needs transpose")
+            + ("" if data.transposed else "; a matrix of genes x samples needs --transpose")
             + ".",
             source=labels.source,
         )
@@ -148,6 +148,6 @@ def _only_column(labels: Raw, key: str | None, group: str | None) -> str:
     if len(columns) == 1:
         return columns[0]
     raise TableError(
-        f"which column holds the labels? Name it with target; the columns are {listed(columns)}.",
+        f"which column holds the labels? Name it with --target; the columns are {listed(columns)}.",
         source=labels.source,
     )

@@ -45,6 +45,21 @@ def check_classes(labels: NDArray[Any], source: Any, column: str | None) -> None
         )
 
 
+def alike_labels(labels: NDArray[Any]) -> list[str]:
+    """Return a note on labels that differ in capitals, blanks or signs alone, as yes and Yes."""
+    groups: dict[str, list[str]] = {}
+    for label in np.unique(labels).tolist():
+        plain = "".join(each for each in str(label).lower() if each.isalnum())
+        groups.setdefault(plain or str(label), []).append(str(label))
+    found = [listed(group) for group in groups.values() if len(group) > 1]
+    if not found or labels.dtype.kind != "U":
+        return []
+    return [
+        f"Labels that are spelled almost alike count as different classes: {'; '.join(found)}. If "
+        "they are one, write them alike."
+    ]
+
+
 def positive_label(
     labels: NDArray[Any], positive: str | int, source: Any, column: str | None
 ) -> tuple[NDArray[Any], Any, list[str]]:
