@@ -199,6 +199,9 @@ def test_rules_on_a_curve_by_hand():
     assert curve(means, features).choose("fewest", 0.0) == (5, 5.5)
     assert curve(means, features[::-1]).choose("fewest", 0.1) == (5, 5.5)
     assert curve(means[:5], features[:5]).choose("fewest", 0.1) == (1, 1.5)
+    # no tolerance given: one standard error, so that "one_se" does not have fewer features
+    assert curve(means[:5], features[:5], spread=0.11).choose("fewest", None) == (1, 1.5)
+    assert curve(means[:5], features[:5], spread=0.01).choose("fewest", None) == (2, 2.5)
     assert curve(means[:5], [3, 2, 2, 9, 1]).choose("fewest", 0.1) == (1, 2.0)
 
 
@@ -458,7 +461,7 @@ def test_progress_is_a_line_per_path(capsys):
     ("name", "value"),
     [
         ("rule", "paper"), ("rule", None), ("scoring", 3), ("score_tolerance", -0.1),
-        ("score_tolerance", None), ("multiclass", "one"), ("stop_early", 1),
+        ("score_tolerance", "x"), ("multiclass", "one"), ("stop_early", 1),
         ("max_features", 0), ("max_features", 1.5), ("tol", 0.0),
         ("fit_intercept", "yes"), ("time_limit", 0), ("n_jobs", 0), ("verbose", -1),
         ("class_weight", "heavy"), ("penalty_weights", [1.0, 2.0]), ("penalty_weights", "u"),

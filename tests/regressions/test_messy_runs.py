@@ -7,9 +7,13 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from anynorm import SparseSVCCV, sparse_svm_path
 from anynorm.app.cli.app import app
-from anynorm.app.job import grid_learning
+from anynorm.app.job import FitOptions, grid_learning, run_fit
 from anynorm.app.job.learning import edge_words
+from anynorm.app.job.reporting import content_of
+from anynorm.app.job.results import entries
+from anynorm.app.tables import Table
 
 
 def invoke(*arguments, code=0):
@@ -92,3 +96,80 @@ def test_a_choice_at_the_edge_of_a_grid_is_noted(data, tmp_path, monkeypatch):
     assert said in found["notes"]
     assert edge_words({"C": [1, 10, 100]}, {"C": 10}) == ""
     assert edge_words({"C": [1.0]}, {"C": 1.0}) == ""
+
+
+def test_hopeless_settings_of_a_kernel_are_no_lack_of_time(tmp_path):
+    """`--model kernel` said "not converged", with exit code 3, where settings were left out."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((45, 10))
+    X[np.arange(45), np.arange(45) % 2] += 4.0
+    y = np.array(["ill", "well"])[np.arange(45) % 2]
+    pd.DataFrame(X).add_prefix("x").assign(y=y).to_csv(tmp_path / "d.csv", index=False)
+    found = invoke(
+        "fit", tmp_path / "d.csv", "-t", "y", "--model", "kernel", "--cv", 3, "-o",
+        tmp_path / "o", "--json",
+    )  # fmt: skip
+    assert json.loads(found.stdout)["converged"]
+
+
+def test_out_of_fold_means_one_thing_in_a_report(tmp_path):
+    """The header had the nested error, the matrix and the AUC those of the folds that chose."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 30))
+    y = np.where(X[:, 0] + 0.8 * rng.normal(size=60) > 0, "ill", "well")
+    table = Table(
+        pd.DataFrame(X).add_prefix("x"), y, np.arange(60).astype(str), None, None, "d.csv"
+    )
+    found = run_fit(table, FitOptions(cv=3))
+    content = content_of(found)
+    np.testing.assert_array_equal(content.evaluation.scores, found.oof.scores)
+    wrong = (np.asarray(content.evaluation.scores) > 0) != (found.oof.y == 1)
+    assert wrong.mean() == found.errors[0].value
+    assert found.judged_by == content.evaluation.judged_by
+    assert not np.array_equal(found.learned.held_out, found.oof.scores)
+    other = Table(table.features + 0.01, y, table.ids, None, None, "other.csv")
+    tested = run_fit(table, FitOptions(cv=3), test=other)
+    assert content_of(tested).evaluation.judged_by == "60 rows of other.csv"
+    np.testing.assert_array_equal(content_of(tested).evaluation.scores, tested.test.scores)
+
+
+def test_fewest_has_no_more_features_than_one_se(tmp_path):
+    """`fewest` picked 25 features where `one_se` picked 12: the tolerance was below an error."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 40))
+    y = (X[:, 0] + X[:, 1] + rng.normal(size=60) > 0).astype(int)
+    used = {}
+    for rule in ("one_se", "fewest"):
+        model = SparseSVCCV(rule=rule).fit(X, y)
+        used[rule] = model.cv_results_["mean_n_features"][model.best_index_]
+    assert used["fewest"] <= used["one_se"]
+    strict = SparseSVCCV(rule="fewest", score_tolerance=0.01).fit(X, y)
+    assert strict.cv_results_["mean_n_features"][strict.best_index_] > used["one_se"]
+
+
+def test_features_that_leave_and_return_enter_where_they_last_did():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 12))
+    path = sparse_svm_path(X, (X[:, 0] + rng.normal(size=40) > 0).astype(int))
+    knots = path.knots
+    used = knots.coefs.toarray() != 0
+    starts = used & ~np.vstack([np.zeros((1, 12), dtype=bool), used[:-1]])
+    assert (starts.sum(axis=0) > 1).any()
+    s = float(knots.s[-1])
+    for j, entered in enumerate(entries(path, s)):
+        if used[-1, j]:
+            assert entered == knots.s[np.flatnonzero(starts[:, j])[-1] - 1]
+
+
+def test_the_console_shows_features_of_every_class(tmp_path):
+    rng = np.random.default_rng(0)
+    kind = np.arange(90) % 3
+    X = rng.normal(size=(90, 40))
+    for k in range(3):
+        X[kind == k, k] += 2.0
+    table = pd.DataFrame(X).add_prefix("x").assign(y=np.array(["a", "b", "c"])[kind])
+    table.to_csv(tmp_path / "d.csv", index=False)
+    said = invoke("fit", tmp_path / "d.csv", "-t", "y", "--cv", 3, "-o", tmp_path / "o").stdout
+    shown = [line.split()[:2] for line in said.splitlines() if line[:2] in ("a ", "b ", "c ")]
+    assert {"a", "b", "c"} == {name for name, _ in shown}
+    assert ["c", "x2"] in shown

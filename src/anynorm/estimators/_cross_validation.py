@@ -25,6 +25,7 @@ NEVER = -1.0
 
 FOLDS = 5  # where cv is None, as in scikit-learn
 BALANCED = "balanced_accuracy"  # the scorer that is an accuracy with other weights
+_TOLERANCE = 0.01  # of the score: what fewer features may cost, a percent
 _SEED = 0  # of the shuffled folds that a number means: a search gives the same result every time
 
 
@@ -183,6 +184,11 @@ def balanced_weights(y: np.ndarray, weights: np.ndarray) -> np.ndarray:
     total = np.bincount(codes, weights)
     present = total > 0
     return weights / np.where(present, total, 1.0)[codes] / np.count_nonzero(present)
+
+
+def tolerance_of(given: float | None, best: np.ndarray) -> float:
+    """How far below the best score ``rule="fewest"`` may go; None: 0.01, or one standard error."""
+    return max(_TOLERANCE, standard_error(best)) if given is None else float(given)
 
 
 def standard_error(scores: np.ndarray) -> float:

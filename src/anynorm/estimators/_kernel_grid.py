@@ -30,6 +30,7 @@ from anynorm.estimators._cross_validation import (
     mean_held_out,
     score_columns,
     standard_error,
+    tolerance_of,
 )
 from anynorm.estimators._fitting import Report, earlier, is_over, labels_of
 from anynorm.estimators._kernel_model import (
@@ -127,7 +128,7 @@ def given_kernels(kernel: Any) -> list[Any]:
 
 
 def choose(
-    rule: str, scores: np.ndarray, sizes: np.ndarray, order: Sequence[int], tolerance: float
+    rule: str, scores: np.ndarray, sizes: np.ndarray, order: Sequence[int], tolerance: float | None
 ) -> int:
     """The setting that a rule of `SVCCV` takes.
 
@@ -135,12 +136,12 @@ def choose(
     ----------
     rule : {"best", "one_se", "fewest"}
         "best" takes the highest mean score, "one_se" the simplest within one standard error of it,
-        "fewest" the fewest support vectors within `tolerance` of it.
+        "fewest" the fewest support vectors within `tolerance` of it (None as in `tolerance_of`).
     scores, sizes : ndarray of shape (m, folds)
         Scores and numbers of support vectors; NaN where a setting was left out.
     order : sequence of int
         All settings, the simplest first: what is as good comes first.
-    tolerance : float
+    tolerance : float or None
         Of the scores.
 
     Examples
@@ -161,7 +162,7 @@ def choose(
         enough = best - standard_error(scores[good[0]]) - same
         return next(place for place in order if mean[place] >= enough)
     if rule == "fewest":
-        enough = best - tolerance - same
+        enough = best - tolerance_of(tolerance, scores[good[0]]) - same
         return min(
             (place for place in order if mean[place] >= enough),
             key=lambda place: float(sizes[place].mean()),
@@ -297,11 +298,15 @@ class KernelGrid:
     def _may_skip(self) -> bool:
         """Whether a score that is out of reach cannot be the choice of the rule.
 
-        The standard error of "one_se" is that of a setting which is not known yet.
+        The standard error of "one_se", or of a tolerance that is one, is that of a setting which
+        is not known yet.
         """
         estimator = self.estimator
         bounded = estimator.scoring in _AT_MOST_ONE if _is_name(estimator.scoring) else False
-        return bool(estimator.stop_early) and bounded and estimator.rule != "one_se"
+        by_error = estimator.rule == "one_se" or (
+            estimator.rule == "fewest" and estimator.score_tolerance is None
+        )
+        return bool(estimator.stop_early) and bounded and not by_error
 
     def _settings_with_hope(self, place: int) -> list[int]:
         """All settings but the last ones that perfect scores in all other folds would not save.
@@ -421,7 +426,7 @@ class KernelGrid:
             self.scores.reshape(-1, n_folds),
             self.sizes.reshape(-1, n_folds),
             self._simplest_first(),
-            float(self.estimator.score_tolerance),
+            self.estimator.score_tolerance,
         )
 
     def _simplest_first(self) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from anynorm.design.limits import ROUNDING
-from anynorm.estimators._cross_validation import score_columns, standard_error
+from anynorm.estimators._cross_validation import score_columns, standard_error, tolerance_of
 
 _FIRST_HALF = 0.5  # of the followed range: a best score beyond it may not be the last word
 _AT_THE_END = 0.75  # of the followed range: a best score beyond it was still rising
@@ -44,12 +44,12 @@ class ScoreCurve:
         kept = self.low[new], self.high[last], self.scores[new], self.features[new]
         return ScoreCurve(*kept, self.least)
 
-    def choose(self, rule: str, tolerance: float) -> tuple[int, float]:
+    def choose(self, rule: str, tolerance: float | None) -> tuple[int, float]:
         """The place in the table that a rule takes, and s or C.
 
         "best" takes the highest mean score, "one_se" the smallest s (or C) within one standard
-        error of it, "fewest" the fewest features within `tolerance` of it.  All take the middle
-        of the leftmost stretch that is as good.
+        error of it, "fewest" the fewest features within `tolerance` of it (see
+        `tolerance_of`).  All take the middle of the leftmost stretch that is as good.
         """
         mean, used = self.scores.mean(axis=1), self.features.mean(axis=1)
         same = ROUNDING * max(1.0, float(np.abs(mean).max()))
@@ -60,7 +60,7 @@ class ScoreCurve:
             enough = mean >= mean[top] - standard_error(self.scores[top]) - same
             good = np.abs(mean - mean[int(enough.argmax())]) <= same
         else:
-            enough = mean >= mean[top] - tolerance - same
+            enough = mean >= mean[top] - tolerance_of(tolerance, self.scores[top]) - same
             good = enough & (used <= used[enough].min() + same)
         first = int(good.argmax())
         last = first + int(np.append(~good[first:], True).argmax()) - 1

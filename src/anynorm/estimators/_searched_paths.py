@@ -265,7 +265,7 @@ class ScoredFolds:
     def pick(self, rule: str) -> Choice:
         """What a rule takes."""
         estimator, several = self.search.estimator, self.search.data.n_problems
-        index, place = self.curve.choose(rule, float(estimator.score_tolerance))
+        index, place = self.curve.choose(rule, estimator.score_tolerance)
         score = float(self.curve.scores[index].mean())
         prices = np.full(several, place) if self.search.by_price else None
         choice = Choice(index, place, prices, score)

@@ -47,8 +47,9 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
         see `multiclass`) whose score is within one standard error of the best.  "fewest": the
         fewest features, in the mean over the folds, among the scores within `score_tolerance` of
         the best.  At ties the middle of the leftmost interval.
-    score_tolerance : float, default=0.01
-        How far below the best score ``rule="fewest"`` may go.
+    score_tolerance : float or None, default=None
+        How far below the best score ``rule="fewest"`` may go.  None: 0.01, or one standard error
+        where that is more, so that the folds never use more features than with "one_se".
     max_features : int or None, default=None
         Follow the paths until more features than that would be in use; a path is then taken to
         stay at its last point.  Where the score still rose there, the fit warns.
@@ -154,7 +155,7 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
         cv: Any = 5,
         scoring: Any = None,
         rule: str = "best",
-        score_tolerance: float = 0.01,
+        score_tolerance: float | None = None,
         max_features: int | None = None,
         multiclass: str = "one_C",
         stop_early: bool = True,

@@ -90,8 +90,8 @@ class SVCCV(SearchedClassifier, CalibratedClassifier, KernelClassifier):
         folds, among the scores within `score_tolerance` of the best.  Of what is as good, the
         simplest: the smaller budget, then the smaller C, the kernel that was named first, the
         smaller gamma.
-    score_tolerance : float, default=0.01
-        How far below the best score ``rule="fewest"`` may go.
+    score_tolerance : float or None, default=0.01
+        How far below the best score ``rule="fewest"`` may go; None as in `SparseSVCCV`.
     stop_early : bool, default=True
         Whether to leave out the other folds of a setting that would not be chosen if it were
         perfect there.  It never changes the choice, and is done for ``rule="best"`` and "fewest"
@@ -193,7 +193,7 @@ class SVCCV(SearchedClassifier, CalibratedClassifier, KernelClassifier):
         cv: Any = 5,
         scoring: Any = None,
         rule: str = "best",
-        score_tolerance: float = 0.01,
+        score_tolerance: float | None = 0.01,
         stop_early: bool = True,
         slack: str | Norm | SquaredL2 = "l1",
         constraints: Constraints = "inequality",

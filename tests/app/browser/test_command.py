@@ -4,6 +4,7 @@ import csv
 
 import numpy as np
 import pytest
+from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_score
 from typer.testing import CliRunner
 
 from anynorm.app.cli.app import app
@@ -50,8 +51,15 @@ def test_two_classes(opened, tmp_path):
         for column in ("weight_original_units", "s_at_entry", "selection_frequency"):
             expected = float(table[row["feature"]][column])
             assert float(row[column]) == pytest.approx(expected, rel=1e-6), column
-    names = {row["id"] for row in rows_of(out / "oof_predictions.csv")}
-    assert set(page.page.locator(".members li").all_inner_texts()) <= names
+    rows = rows_of(out / "oof_predictions.csv")
+    honest = page.page.locator("section:has(> h2:text-is('Held-out samples'))")
+    wrong = {row["id"] for row in rows if row["label"] != row["predicted"]}
+    assert set(honest.locator(".members li").all_inner_texts()) == wrong
+    y = np.array([row["label"] == "well" for row in rows])
+    scores = np.array([float(row["decision_value"]) for row in rows])
+    assert f"AUC {float(f'{roc_auc_score(y, scores):.4g}'):g}, held out" in honest.inner_text()
+    average = float(f"{average_precision_score(y, scores):.4g}")
+    assert f"Average precision {average:g}" in honest.inner_text()
     assert page.quiet(), page.complaints
 
 
@@ -60,13 +68,80 @@ def test_three_classes_of_any_model(opened, tmp_path, model):
     labels = np.array(["<i>a", "b", "c"])[np.arange(27) % 3]
     out = written(tmp_path, labels, "--model", model, "--cv", 2)
     page = opened(out / "report.html")
-    assert page.page.locator("[role=tab]").all_inner_texts() == ["<i>a", "b", "c"]
-    counted = page.page.locator(".matrix.many b").all_inner_texts()
+    tabs = page.page.locator("[role=tab]").all_inner_texts()
+    assert tabs == ["<i>a", "b", "c"] * (2 if model == "sparse" else 1)
+    counted = page.page.locator(".matrix.many").first.locator("b").all_inner_texts()
     assert sum(int(count) for count in counted) == 27
-    if model != "sparse":  # the sparse page judges the selection, the file the nested folds
-        rows = rows_of(out / "oof_predictions.csv")
-        wrong = [f"{row['id']} ({row['label']} as {row['predicted']})"
-                 for row in rows if row["label"] != row["predicted"]]  # fmt: skip
-        shown = page.page.locator(".card:has(.matrix.many) .chips li").all_inner_texts()
-        assert sorted(shown) == sorted(wrong)
+    rows = rows_of(out / "oof_predictions.csv")
+    wrong = [f"{row['id']} ({row['label']} as {row['predicted']})"
+             for row in rows if row["label"] != row["predicted"]]  # fmt: skip
+    honest = page.page.locator(".card:has(.matrix.many)").first
+    assert sorted(honest.locator(".chips li").all_inner_texts()) == sorted(wrong)
     assert page.quiet(), page.complaints
+
+
+def test_the_threshold_moves_the_matrix(opened, tmp_path):
+    out = written(tmp_path, np.array(["ill", "well"])[np.arange(45) % 2])
+    rows = rows_of(out / "oof_predictions.csv")
+    y = np.array([row["label"] == "well" for row in rows])
+    scores = np.array([float(row["decision_value"]) for row in rows])
+    page = opened(out / "report.html")
+    cells = page.page.locator(".confusion").first.locator(".cell b")
+    for threshold in (float(np.median(scores)), 0.0):
+        page.page.locator("input.threshold").first.evaluate(
+            "(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }",
+            threshold,
+        )
+        shown = float(page.page.locator("input.threshold").first.input_value())
+        expected = (
+            confusion_matrix(y, scores.astype(np.float32).astype(float) > shown).ravel().tolist()
+        )
+        assert [int(text) for text in cells.all_inner_texts()] == expected
+    assert page.quiet(), page.complaints
+
+
+def test_a_grid_of_settings_is_shown_with_the_choice(opened, tmp_path):
+    out = written(tmp_path, np.array(["ill", "well"])[np.arange(45) % 2], "--model", "kernel")
+    page = opened(out / "report.html")
+    grid = page.page.locator(".matrix.grid")
+    assert grid.locator("thead th").count() == 7  # six values of C
+    assert grid.locator("tbody tr").count() == 5
+    assert grid.locator(".chosen").count() == 1
+    selection = page.page.locator(".facts div:has(dt:text-is('Selection error')) dd").inner_text()
+    assert grid.locator(".chosen b").inner_text() == selection.split()[0]
+    assert page.quiet(), page.complaints
+
+
+def test_figures_are_saved_as_files(opened, tmp_path):
+    out = written(tmp_path, np.array(["ill", "well"])[np.arange(45) % 2])
+    page = opened(out / "report.html")
+    with page.page.expect_download() as waiting:
+        page.page.click("button[aria-label='Save ROC curve as SVG'] >> nth=0")
+    text = waiting.value.path().read_text()
+    assert waiting.value.suggested_filename == "roc-curve.svg"
+    assert text.startswith("<svg")
+    assert 'stroke="rgb(' in text
+    assert "true positive rate" in text
+    with page.page.expect_download() as waiting:
+        page.page.click("button[aria-label='Save Path as PNG']")
+    assert waiting.value.path().read_bytes().startswith(b"\x89PNG")
+    assert page.complaints == []
+
+
+def test_all_classes_are_printed_and_files_name_their_class(opened, tmp_path):
+    out = written(tmp_path, np.array(["a", "b", "c"])[np.arange(45) % 3])
+    page = opened(out / "report.html")
+    page.page.emulate_media(media="print")
+    page.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.page.locator(".printed h2").all_inner_texts() == [
+        f"Features of {name} at s = {page.page.inner_text('#out-s')[:1]}" + text.split("= ")[1][1:]
+        for name, text in zip("bc", page.page.locator(".printed h2").all_inner_texts(), strict=True)
+    ]
+    page.page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    page.page.emulate_media(media="screen")
+    with page.page.expect_download() as waiting:
+        page.page.click("button:text-is('Download CSV')")
+    rows = list(csv.DictReader(waiting.value.path().read_text().splitlines()))
+    assert {row["class"] for row in rows} == {"a"}
+    assert {float(row["s"]) for row in rows} == {page.shown()[0]}
+    assert all(len(row["selection_frequency"]) < 20 for row in rows)

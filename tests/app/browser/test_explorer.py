@@ -9,6 +9,7 @@ import pytest
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
 from anynorm import sparse_svm_path
+from anynorm.app.job.results import entries
 from anynorm.app.report import ClassView, PathReport, write_report
 
 NASTY = '</script><img src=x onerror="window.hacked=1"><svg onload="window.hacked=2">'
@@ -127,7 +128,7 @@ def test_held_out_results_are_those_of_scikit_learn(opened, wide):
         grey = page.page.locator(".confusion .cell i").all_inner_texts()
         expected = confusion_matrix(view.target, training > 0).ravel()
         assert [int(cell.split()[-1]) for cell in grey] == expected.tolist()
-        area = re.search(r"AUC ([\d.]+) out of fold", page.page.inner_text("main"))[1]
+        area = re.search(r"AUC ([\d.]+), folds that chose s", page.page.inner_text("main"))[1]
         assert float(area) == pytest.approx(roc_auc_score(view.target, scores), abs=6e-5)
         wrong = page.page.locator(".members li").all_inner_texts()
         mistaken = np.flatnonzero((scores > 0) != view.target)
@@ -161,8 +162,8 @@ def test_the_table_sorts_searches_and_downloads(opened, wide):
     assert [float(row["weight_original_units"]) for row in rows] == pytest.approx(original)
     knots = view.path.knots.coefs.toarray()[:, :10] != 0
     for j, row in enumerate(rows):
-        entered = knots[:, j].argmax()
-        expected = repr(float(view.path.knots.s[entered - 1])) if knots[:, j].any() else ""
+        entered = float(entries(view.path, page.shown()[0])[j])
+        expected = repr(entered) if knots[:, j].any() else ""
         assert (float(row["s_at_entry"]) if expected else row["s_at_entry"]) == (
             float(expected) if expected else ""
         )
@@ -349,7 +350,7 @@ def test_a_notebook_shows_the_path_in_its_own_frame(opened, tmp_path, detached):
     assert rows.count() == 2
     with page.page.expect_download() as waiting:
         frame.locator("button:text-is('Download CSV')").click()
-    assert waiting.value.path().read_text().startswith("feature,weight,s_at_entry,s_at_exit")
+    assert waiting.value.path().read_text().startswith("s,feature,weight,s_at_entry,s_at_exit")
     assert page.complaints == []
 
 

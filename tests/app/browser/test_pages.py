@@ -79,7 +79,8 @@ def test_the_budget_page_shows_accuracy_against_support_vectors(opened, data, tm
     assert chosen == ["12", "(chosen)", "12", "83.0%", "±", "2.0%"]
     dual = dict(zip(content.support_names, model.dual_coef_[0].tolist(), strict=True))
     assert page.weights() == dual
-    marker = page.page.locator(".chart .marker").first.bounding_box()
+    chart = "[aria-label^='Accuracy against the number'] .marker"
+    marker = page.page.locator(chart).bounding_box()
     dots = [dot.bounding_box() for dot in page.page.locator(".chart .dot").all()]
     assert marker["x"] + marker["width"] / 2 == pytest.approx(
         dots[1]["x"] + dots[1]["width"] / 2, abs=0.1

@@ -40,8 +40,8 @@ def test_the_scores_are_those_of_fits_in_the_folds(squared):
     detail, X, y = squared.learned.detail, squared.table.features.to_numpy(), squared.oof.y
     for fold, (train, test) in enumerate(numbered_splits(squared.oof.folds)):
         scaler = StandardScaler().fit(X[train])
-        for k in (1, len(detail.prices) // 2, len(detail.prices) - 1):
-            model = SparseSVC(C=detail.prices[k], loss="squared_hinge")
+        for k in (1, len(detail.candidates) // 2, len(detail.candidates) - 1):
+            model = SparseSVC(C=detail.candidates[k]["C"], loss="squared_hinge")
             model.fit(scaler.transform(X[train]), y[train])
             score = model.score(scaler.transform(X[test]), y[test])
             assert detail.scores[k, fold] == pytest.approx(score, abs=2.01 / len(test))

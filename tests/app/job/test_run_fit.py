@@ -82,7 +82,7 @@ def test_weights_in_original_units_need_no_scaling(sparse):
 def test_features_enter_where_their_weights_leave_zero(sparse):
     path = sparse.learned.detail.found.paths[0]
     step = 1e-6 * path.s[-1]
-    for feature, s in enumerate(entries(path)):
+    for feature, s in enumerate(entries(path, 0.0)):
         assert path.coef_at(s=s)[0][feature] == 0.0
         assert path.coef_at(s=s + step)[0][feature] != 0.0
         earlier = path.coef_at(s=0.5 * s)[0][feature]

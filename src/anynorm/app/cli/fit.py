@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _HINT = "This takes a while; --time-limit SECONDS ends it with the best model so far."
 _SHOWN = 20  # features in the printed table; all are in features.csv
+_SHOWN_OF_EACH = 5  # at the least, where there are several classes
 
 
 def fit(
@@ -92,7 +93,8 @@ def fit(
         arguments.choice_option(
             metavar="best|one_se|fewest|paper",
             help="best: the best score. one_se: the simplest within one standard error of it. "
-            "fewest: the fewest features within 0.01 of it. paper: for --model reweighted.",
+            "fewest: the fewest features within 0.01 or one standard error of it. paper: for "
+            "--model reweighted.",
         ),
     ] = "best",
     seed: Annotated[int, arguments.run_option(help="Seeds the folds.")] = 0,
@@ -219,8 +221,12 @@ def _speaks_for(fitted: Fitted) -> str:
 
 
 def _print_features(table: Any) -> None:
-    """The heaviest features."""
+    """The heaviest features, of every class."""
     used = table[table["weight"] != 0]
+    shown = used.head(_SHOWN)
+    if "class" in used:
+        each = used.groupby("class", sort=False)
+        shown = each.head(max(_SHOWN_OF_EACH, _SHOWN // each.ngroups) if each.ngroups else _SHOWN)
     header = {
         "class": "class", "feature": "feature", "weight": "weight",
         "weight_original_units": "in original units", "s_at_entry": "enters at s",
@@ -228,7 +234,7 @@ def _print_features(table: Any) -> None:
     }  # fmt: skip
     columns = [name for name in header if name in used and used[name].notna().any()]
     rows = []
-    for _, row in used.head(_SHOWN).iterrows():
+    for _, row in shown.iterrows():
         cells = [str(row[name]) for name in columns if name in ("class", "feature")]
         for name in columns[len(cells) :]:
             share = name == "selection_frequency"
@@ -236,5 +242,5 @@ def _print_features(table: Any) -> None:
         rows.append(cells)
     if rows:
         output.print_table([header[name] for name in columns], rows, texts=("class", "feature"))
-    if len(used) > _SHOWN:
-        output.out().print(f"... and {len(used) - _SHOWN:,} more in features.csv")
+    if len(used) > len(shown):
+        output.out().print(f"... and {len(used) - len(shown):,} more in features.csv")

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from anynorm.app.job.learning import Learned, Task, edge_words, pipeline_of
+from anynorm.app.job.learning import GridScores, Learned, Task, edge_words, pipeline_of
 from anynorm.app.job.measures import all_classes, predicted, score
 from anynorm.app.job.schedule import Schedule
 from anynorm.design import Matrix
 from anynorm.design.limits import ROUNDING
-from anynorm.estimators._cross_validation import standard_error
+from anynorm.estimators._cross_validation import standard_error, tolerance_of
 from anynorm.estimators._fitting import Report, deadline, run_all
 from anynorm.estimators.budget_svc import BudgetSVC
 from anynorm.estimators.least_norm_svc import LeastNormSVC
@@ -31,31 +31,24 @@ _KERNEL_CS = (0.1, 1.0, 10.0, 100.0)  # fewer, as they are tried with every widt
 _WIDTHS = (0.25, 1.0, 4.0)  # gamma, in units of scikit-learn's "scale"
 _BUDGETS = (10, 30, 100)  # of support vectors
 _BUDGET_CS = (1.0, 10.0)  # fewer still: each fit chooses support vectors
-_TOLERANCE = 0.01  # of the score: what fewer support vectors may cost, a percent
 
 
 @dataclass(frozen=True)
-class GridDetail:
-    """The table of a search over a grid.
+class GridDetail(GridScores):
+    """The table of a search over a grid, simplest first.
 
     Attributes
     ----------
-    candidates : list of dict
-        What was tried, simplest first.
-    scores, accuracies, sizes : ndarray of shape (candidates, folds)
-        The folds' scores, accuracies, and numbers of support vectors (of features, where a model
-        is linear).
-    chosen : int
-        The place of the choice.
+    candidates, scores, chosen : as in `GridScores`
+    accuracies, sizes : ndarray of shape (candidates, folds)
+        The folds' accuracies, and numbers of support vectors (of features, where a model is
+        linear).
     reference : tuple of (str, float, float) or None, default=None
         A model to compare with: its name, its size and its accuracy, in the mean over the folds.
     """
 
-    candidates: list[Candidate]
-    scores: np.ndarray
     accuracies: np.ndarray
     sizes: np.ndarray
-    chosen: int
     reference: tuple[str, float, float] | None = None
 
 
@@ -75,7 +68,7 @@ def learn_grid(task: Task, schedule: Schedule, what: str) -> Learned:
         held_out=trial.held_out[chosen],
         choice={name: value for name, value in model.get_params().items() if name in _CHOSEN},
         selection_frequency=None,
-        detail=GridDetail(candidates, trial.scores, trial.accuracies, trial.sizes, chosen),
+        detail=GridDetail(candidates, trial.scores, chosen, trial.accuracies, trial.sizes),
         cut=trial.cut or model.certificate_.status is Status.TIME_LIMIT,
         at_edge=_edge(candidates, candidates[chosen]),
     )
@@ -134,7 +127,7 @@ def with_other_budgets(task: Task, learned: Learned) -> Learned:
         trial = _Trial(task, candidates, Schedule(None, 1), None)
         trial.run()
         place = budgets.index(choice["budget"])
-        detail = GridDetail(candidates, trial.scores, trial.accuracies, trial.sizes, place)
+        detail = GridDetail(candidates, trial.scores, place, trial.accuracies, trial.sizes)
     plain = replace(task, options=replace(task.options, model="kernel", budget=None))
     without = {name: value for name, value in choice.items() if name != "budget"}
     trial = _Trial(plain, [without], Schedule(None, 1), None)
@@ -157,12 +150,12 @@ def choose(rule: str, scores: np.ndarray, sizes: np.ndarray) -> int:
     """The candidate that a rule takes, the first of those that are as good.
 
     "best" takes the highest mean score, "one_se" the first within one standard error of it,
-    "fewest" the smallest within 0.01 of it.
+    "fewest" the smallest within 0.01 of it, or within one standard error where that is more.
     """
     mean, size = scores.mean(axis=1), sizes.mean(axis=1)
     top = int(mean.argmax())
     if rule == "fewest":
-        enough = np.flatnonzero(mean >= mean[top] - _TOLERANCE - ROUNDING)
+        enough = np.flatnonzero(mean >= mean[top] - tolerance_of(None, scores[top]) - ROUNDING)
         return int(enough[size[enough].argmin()])
     margin = standard_error(scores[top]) if rule == "one_se" else 0.0
     return int(np.argmax(mean >= mean[top] - margin - ROUNDING))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from anynorm.app.job.learning import Learned, Task, edge_words, pipeline_of
+from anynorm.app.job.learning import GridScores, Learned, Task, edge_words, pipeline_of
 from anynorm.app.job.measures import CALIBRATION, SCORERS, scorer
 from anynorm.app.job.schedule import Schedule
 from anynorm.estimators._fitting import deadline
-from anynorm.estimators._kernel_grid import KernelGrid
+from anynorm.estimators._kernel_grid import SKIPPED, KernelGrid
 from anynorm.estimators.checks.labels import validate
 from anynorm.estimators.svc_cv import SVCCV
 from anynorm.problem.solution import Status
@@ -44,17 +44,18 @@ def learn_kernel(task: Task, schedule: Schedule, what: str) -> Learned:
     )
     grid.fit()
     schedule.step(model.certificate_.gap)
-    table, n_folds = model.cv_results_, len(task.splits)
-    late = (grid.status == Status.TIME_LIMIT.value).any() or np.isnan(grid.scores).any()
+    table = model.cv_results_
+    scores = np.column_stack([table[f"split{k}_test_score"] for k in range(len(task.splits))])
+    # what is hopeless is left out after some folds; what no fold has tried, for lack of time
+    untried = (grid.status == SKIPPED).all(axis=2)
+    late = (grid.status == Status.TIME_LIMIT.value).any() or untried.any()
     return Learned(
         pipeline=pipeline_of(preparation, model),
-        fold_scores=np.array(
-            [table[f"split{fold}_test_score"][model.best_index_] for fold in range(n_folds)]
-        ),
+        fold_scores=scores[model.best_index_],
         held_out=model.oof_decision_function_,
         choice=dict(model.best_params_),
         selection_frequency=None,
-        detail=None,
+        detail=GridScores(table["params"], scores, model.best_index_),
         at_edge=edge_words(
             {name: np.asarray(table[f"param_{name}"], dtype=float) for name in model.best_params_},
             model.best_params_,

@@ -102,6 +102,25 @@ class Task:
 
 
 @dataclass(frozen=True)
+class GridScores:
+    """The scores of the settings of a search.
+
+    Attributes
+    ----------
+    candidates : list of dict
+        What was tried: C, and what else changes.
+    scores : ndarray of shape (candidates, folds)
+        The folds' scores; NaN where a setting was left out.
+    chosen : int
+        The place of the choice.
+    """
+
+    candidates: list[dict[str, float]]
+    scores: np.ndarray
+    chosen: int
+
+
+@dataclass(frozen=True)
 class Learned:
     """The model that a search chose.
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from anynorm.app.job.grid_learning import choose
-from anynorm.app.job.learning import Learned, Task, pipeline_of
+from anynorm.app.job.learning import GridScores, Learned, Task, pipeline_of
 from anynorm.app.job.measures import score
 from anynorm.app.job.schedule import Schedule
 from anynorm.design.threads import allowed
@@ -38,26 +37,6 @@ _NEARER = 5  # more values of C where --max-features lies between two
 _HALVINGS = 8  # of the range of C, where the model of all rows has too many features
 
 
-@dataclass(frozen=True)
-class PriceDetail:
-    """The table of a search over C.
-
-    Attributes
-    ----------
-    prices : ndarray of shape (m,)
-        The values of C; at the first no feature is used.
-    scores, sizes : ndarray of shape (m, folds)
-        The folds' scores and numbers of features.
-    stop : Stop or None
-        Where and why the search ended early.
-    """
-
-    prices: np.ndarray
-    scores: np.ndarray
-    sizes: np.ndarray
-    stop: Stop | None
-
-
 def learn_prices(task: Task, schedule: Schedule, what: str) -> Learned:
     """Choose C by cross-validation; parameters as in `learn_path`."""
     options = task.options
@@ -74,7 +53,7 @@ def learn_prices(task: Task, schedule: Schedule, what: str) -> Learned:
     frequency = np.zeros(X.shape[1])
     for columns in used:
         frequency[columns] += 1 / len(used)
-    detail = PriceDetail(trial.prices, trial.scores, trial.sizes, trial.stop)
+    detail = GridScores([{"C": C} for C in trial.prices.tolist()], trial.scores, chosen)
     return Learned(
         pipeline=pipeline_of(preparation, model),
         fold_scores=trial.scores[chosen],

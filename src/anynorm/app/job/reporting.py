@@ -10,15 +10,16 @@ import numpy as np
 
 from anynorm.app.job.fit import Fitted
 from anynorm.app.job.grid_learning import GridDetail
+from anynorm.app.job.learning import GridScores
 from anynorm.app.job.measures import MEASURES
 from anynorm.app.job.path_learning import PathDetail
-from anynorm.app.job.price_learning import PriceDetail
 from anynorm.app.job.results import BASELINE, choice_of, n_chosen, versions
 from anynorm.app.report import (
     BudgetReport,
     ClassView,
     Evaluation,
     GenericReport,
+    GridView,
     PathReport,
     ReliabilityView,
     Report,
@@ -45,10 +46,13 @@ def content_of(fitted: Fitted) -> Report:
         "scales": learned.preparation.scales_ if fitted.options.scale == "standard" else None,
         "selection_frequency": learned.selection_frequency,
         "measure": MEASURES[fitted.options.scoring],
+        "evaluation": _evaluation(fitted),
         "reliability": _reliability(fitted),
+        "grid": _grid(fitted),
+        "versions": ", ".join(f"{name} {version}" for name, version in versions().items()),
     }
-    if isinstance(learned.detail, PriceDetail):
-        return _generic_report(fitted, shared)
+    if isinstance(learned.detail, PathDetail):
+        return _path_report(fitted, shared)
     return _REPORTS.get(fitted.options.model, _generic_report)(fitted, shared)
 
 
@@ -109,7 +113,6 @@ def facts(fitted: Fitted) -> dict[str, str]:
     found["Rows"] = f"{len(fitted.table.ids)} ({each})"
     found["Model"] = f"{type(model).__name__}, {choice_of(fitted)} (rule: {fitted.options.rule})"
     found["Time"] = f"{fitted.seconds:.2f} s"
-    found["Versions"] = ", ".join(f"{name} {version}" for name, version in versions().items())
     return found
 
 
@@ -184,25 +187,49 @@ def _thinned(places: np.ndarray, most: int) -> np.ndarray:
     return places[np.unique(np.linspace(0, len(places) - 1, max(2, most)).round().astype(np.intp))]
 
 
-def _held_out(fitted: Fitted) -> dict[str, Any]:
-    """What reports without a path show of the rows."""
-    learned, names = fitted.learned, [str(label) for label in fitted.classes]
-    evaluation = Evaluation(
-        class_names=names,
-        codes=fitted.oof.y,
-        scores=fitted.oof.scores,
-        # the final model has seen all classes, and has their labels
-        training_scores=learned.model.decision_function(
-            learned.preparation.transform(fitted.table.features)
-        ),
-        sample_names=[str(name) for name in fitted.table.ids],
+def _evaluation(fitted: Fitted) -> Evaluation:
+    """The rows that the errors of the fit are those of, which knew nothing of the choice."""
+    learned, judged = fitted.learned, fitted.judged
+    training = None
+    if fitted.test is None:  # the final model has seen all classes, and has their labels
+        matrix = learned.preparation.transform(fitted.table.features)
+        training = learned.model.decision_function(matrix)
+    return Evaluation(
+        class_names=_class_names(fitted),
+        codes=judged.y,
+        scores=judged.scores,
+        training_scores=training,
+        sample_names=[str(name) for name in judged.ids],
+        judged_by=fitted.judged_by,
     )
-    return {"class_names": names, "evaluation": evaluation}
+
+
+def _class_names(fitted: Fitted) -> list[str]:
+    return [str(label) for label in fitted.classes]
+
+
+def _grid(fitted: Fitted) -> GridView | None:
+    """The errors of all settings, where they are a grid of C and perhaps one thing more."""
+    detail = fitted.learned.detail
+    if not isinstance(detail, GridScores) or "budget" in detail.candidates[0]:
+        return None
+    row = next((name for name in detail.candidates[0] if name != "C"), None)
+    Cs = sorted({each["C"] for each in detail.candidates})
+    widths = sorted({each[row] for each in detail.candidates}) if row else [1.0]
+    error = np.full((len(widths), len(Cs)), np.nan)
+    spread, chosen = error.copy(), (0, 0)
+    for k, each in enumerate(detail.candidates):
+        place = (widths.index(each[row]) if row else 0, Cs.index(each["C"]))
+        error[place] = 1.0 - detail.scores[k].mean()
+        spread[place] = standard_error(detail.scores[k])
+        chosen = place if k == detail.chosen else chosen
+    name = {"width": "gamma / scale", None: ""}.get(row, row)
+    return GridView(("C", Cs), (str(name), widths), error, spread, chosen)
 
 
 def _generic_report(fitted: Fitted, shared: dict[str, Any]) -> GenericReport:
     coefs = getattr(fitted.learned.model, "coef_", None)
-    return GenericReport(coefs=coefs, **_held_out(fitted), **shared)
+    return GenericReport(coefs=coefs, class_names=_class_names(fitted), **shared)
 
 
 def _walk_report(fitted: Fitted, shared: dict[str, Any]) -> WalkReport:
@@ -219,7 +246,7 @@ def _walk_report(fitted: Fitted, shared: dict[str, Any]) -> WalkReport:
         cv_error=1.0 - scores.mean(axis=1),
         cv_error_se=[standard_error(row) for row in scores],
         chosen_round=model.n_rounds_,
-        **_held_out(fitted),
+        class_names=_class_names(fitted),
         **shared,
     )
 
@@ -242,13 +269,13 @@ def _budget_report(fitted: Fitted, shared: dict[str, Any]) -> BudgetReport:
         reference=detail.reference,
         support_names=[str(fitted.table.ids[row]) for row in model.support_],
         support_weights=model.dual_coef_,
-        **_held_out(fitted),
+        support_labels=[str(label) for label in fitted.classes[fitted.oof.y[model.support_]]],
+        class_names=_class_names(fitted),
         **shared,
     )
 
 
 _REPORTS: dict[str, Callable[[Fitted, dict[str, Any]], Report]] = {
-    "sparse": _path_report,
     "reweighted": _walk_report,
     "budget": _budget_report,
 }

@@ -29,11 +29,12 @@ def feature_table(fitted: Fitted) -> pd.DataFrame:
     originals, _ = learned.preparation.to_original_units(coef, learned.model.intercept_)
     frequency = learned.selection_frequency
     paths = getattr(learned.model, "paths_", [None] * len(coef))
+    places = np.broadcast_to(getattr(learned.model, "s_", np.nan), len(coef))
     parts = []
     for k, (weights, path) in enumerate(zip(coef, paths, strict=True)):
         part = pd.DataFrame({"feature": names, "weight": weights})
         part["weight_original_units"] = originals[k]
-        part["s_at_entry"] = np.nan if path is None else entries(path)
+        part["s_at_entry"] = np.nan if path is None else entries(path, float(places[k]))
         part["selection_frequency"] = 1.0 if frequency is None else frequency
         order = np.lexsort(
             [part["s_at_entry"], -part["selection_frequency"], -part["weight"].abs()]
@@ -45,15 +46,23 @@ def feature_table(fitted: Fitted) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def entries(path: SolutionPath) -> np.ndarray:
-    """Return for each feature the s at which it enters the path, NaN where it never does."""
+def entries(path: SolutionPath, s: float) -> np.ndarray:
+    """Return for each feature where it enters the path, NaN where it never does.
+
+    Features may leave and return: of those in use at s the last entry before it, of others the
+    next one after it, or else their last.
+    """
     knots = path.knots
-    rows, columns = knots.coefs.nonzero()
-    first = np.full(path.n_features_in_, len(knots.s))
-    np.minimum.at(first, columns, rows)
     found = np.full(path.n_features_in_, np.nan)
-    used = first < len(knots.s)
-    found[used] = knots.s[np.maximum(first[used] - 1, 0)]  # it leaves zero at the knot before
+    coefs = knots.coefs.tocsc()
+    coefs.eliminate_zeros()
+    for j in np.flatnonzero(np.diff(coefs.indptr)):
+        rows = np.sort(coefs.indices[coefs.indptr[j] : coefs.indptr[j + 1]])
+        ends = np.flatnonzero(np.diff(rows) > 1)  # runs of knots at which it is in use
+        firsts, lasts = rows[np.append(0, ends + 1)], rows[np.append(ends, len(rows) - 1)]
+        left = np.append(knots.s, np.inf)[lasts + 1]  # it is zero again at the knot after
+        stretch = min(int(np.searchsorted(left, s, side="right")), len(firsts) - 1)
+        found[j] = knots.s[max(int(firsts[stretch]) - 1, 0)]  # it leaves zero at the knot before
     return found
 
 
@@ -144,10 +153,24 @@ def n_chosen(fitted: Fitted) -> int:
 
 def choice_of(fitted: Fitted) -> str:
     """What was chosen, as ``name = value``."""
-    choice = {name: np.atleast_1d(value) for name, value in fitted.learned.choice.items()}
-    return ", ".join(
-        f"{name} = {', '.join(f'{each:.4g}' for each in values)}" for name, values in choice.items()
-    )
+    choice = {
+        name: [f"{each:.4g}" for each in np.atleast_1d(value)]
+        for name, value in fitted.learned.choice.items()
+    }
+    model = fitted.learned.model
+    if hasattr(model, "paths_") and "C" in choice:
+        places = zip(model.paths_, np.atleast_1d(model.s_), np.atleast_1d(model.C_), strict=True)
+        choice["C"] = [_price(path, s, C) for path, s, C in places]
+    return ", ".join(f"{name} = {', '.join(values)}" for name, values in choice.items())
+
+
+def _price(path: SolutionPath, s: float, C: float) -> str:
+    """The C of a place on a path, in words; at its end any C from some value on will do."""
+    knots = path.knots
+    knot = knots.segment(s)
+    if knots.penalties[knot] > 0:
+        return f"{C:.4g}"
+    return "any" if knot == 0 else f"from {knots.price(knot - 1):.4g} up"
 
 
 def versions() -> dict[str, str]:

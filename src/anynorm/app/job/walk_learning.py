@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from anynorm.app.job.learning import Learned, Task, edge_words, pipeline_of
+from anynorm.app.job.learning import GridScores, Learned, Task, edge_words, pipeline_of
 from anynorm.app.job.measures import CALIBRATION, SCORERS, all_classes, scorer
 from anynorm.app.job.schedule import Schedule
 from anynorm.estimators._fitting import deadline
@@ -48,14 +48,16 @@ def learn_walk(task: Task, schedule: Schedule, what: str) -> Learned:
         held_out[test] = all_classes(stage, folds.test(fold), task.classes)
         used.append(stage.coef_.any(axis=0))
         schedule.step(stage.certificate_.gap)
-    table = [model.cv_results_[f"split{fold}_test_score"] for fold in range(len(task.splits))]
+    table = model.cv_results_
+    scores = np.column_stack([table[f"split{k}_test_score"] for k in range(len(task.splits))])
+    tried = zip(table["param_C"].tolist(), table["param_n_rounds"].tolist(), strict=True)
     return Learned(
         pipeline=pipeline_of(preparation, model),
-        fold_scores=np.array([scores[model.best_index_] for scores in table]),
+        fold_scores=scores[model.best_index_],
         held_out=held_out,
         choice={"C": model.C_, "rounds": model.n_rounds_},
         selection_frequency=np.mean(used, axis=0),
-        detail=None,
+        detail=GridScores([{"C": C, "rounds": k} for C, k in tried], scores, model.best_index_),
         at_edge=edge_words({"C": _GRID.tolist()}, {"C": model.C_}),
         cut=model.certificate_.status is Status.TIME_LIMIT,
     )

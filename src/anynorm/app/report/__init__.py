@@ -5,7 +5,7 @@ static/.
 """
 
 from anynorm.app.report.budget_report import BudgetReport
-from anynorm.app.report.content import Evaluation, ReliabilityView, Report
+from anynorm.app.report.content import Evaluation, GridView, ReliabilityView, Report
 from anynorm.app.report.generic_report import GenericReport
 from anynorm.app.report.page import html, path_html, write_report
 from anynorm.app.report.path_report import ClassView, PathReport, steps
@@ -16,6 +16,7 @@ __all__ = [
     "ClassView",
     "Evaluation",
     "GenericReport",
+    "GridView",
     "PathReport",
     "ReliabilityView",
     "Report",

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from anynorm.app.report.content import (
-    Evaluation,
     Report,
     array,
     numbers,
@@ -41,10 +40,10 @@ class BudgetReport(Report):
     support_names, support_weights : sequences or None, default=None
         The names of the support vectors of the final model, and their dual coefficients, of shape
         (n_support,) or (K, n_support).
+    support_labels : sequence of str or None, default=None
+        Their classes.
     class_names : sequence of str, default=()
         All classes, which name the rows of `support_weights`.
-    evaluation : Evaluation or None, default=None
-        The chosen model's out-of-fold results.
     """
 
     kind = "budget"
@@ -58,8 +57,8 @@ class BudgetReport(Report):
     reference: tuple[str, float, float] | None = None
     support_names: Sequence[str] | None = None
     support_weights: ArrayLike | None = None
+    support_labels: Sequence[str] | None = None
     class_names: Sequence[str] = ()
-    evaluation: Evaluation | None = None
 
     def __post_init__(self) -> None:
         m = len(numbers(self.budgets))
@@ -71,6 +70,7 @@ class BudgetReport(Report):
         if self.support_names is not None:
             n = np.atleast_2d(np.asarray(self.support_weights)).shape[1]
             require_names(self, "support_names", n)
+            require_names(self, "support_labels", n)
 
     def packed(self) -> dict[str, Any]:
         m = len(np.asarray(self.budgets))
@@ -86,7 +86,7 @@ class BudgetReport(Report):
             "chosen": int(self.chosen) % m,
             "reference": reference,
             "supportNames": texts(self.support_names),
+            "supportLabels": texts(self.support_labels),
             "supportWeights": None if weights is None else array(np.atleast_2d(weights), "f8"),
             "classes": texts(self.class_names),
-            "evaluation": None if self.evaluation is None else self.evaluation.packed(),
         }

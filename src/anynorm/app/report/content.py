@@ -37,6 +37,8 @@ class Evaluation:
         The decision values of the final model, which was fitted to these rows.
     sample_names : sequence of str or None, default=None
         The rows' names; None numbers them.
+    judged_by : str, default="out of fold"
+        Where the values come from, in words, e.g. "nested cross-validation".
     """
 
     class_names: Sequence[str]
@@ -44,6 +46,7 @@ class Evaluation:
     scores: ArrayLike
     training_scores: ArrayLike | None = None
     sample_names: Sequence[str] | None = None
+    judged_by: str = "out of fold"
 
     def __post_init__(self) -> None:
         n, K = len(numbers(self.codes)), len(self.class_names)
@@ -66,6 +69,45 @@ class Evaluation:
             "scores": array(np.asarray(self.scores, dtype=np.float64).T, "f4"),
             "training": None if training is None else array(np.asarray(training).T, "f4"),
             "samples": texts(self.sample_names),
+            "judgedBy": str(self.judged_by),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class GridView:
+    """The cross-validated errors of a grid of settings.
+
+    Parameters
+    ----------
+    columns, rows : (str, array-like)
+        What changes from column to column and from row to row: a name and its values.
+    error, error_se : array-like of shape (rows, columns)
+        The mean error over the folds and its standard error; NaN where a setting was not tried.
+    chosen : (int, int)
+        The row and the column of the choice.
+    """
+
+    columns: tuple[str, ArrayLike]
+    rows: tuple[str, ArrayLike]
+    error: ArrayLike
+    error_se: ArrayLike
+    chosen: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        shape = (len(numbers(self.rows[1])), len(numbers(self.columns[1])))
+        require_shape(self, "error", shape)
+        require_shape(self, "error_se", shape)
+        if any(not 0 <= k < n for k, n in zip(self.chosen, shape, strict=True)):
+            raise ValueError(f"chosen of GridView must be a place in {shape}; got {self.chosen}.")
+
+    def packed(self) -> dict[str, Any]:
+        """Return what `json.dumps` takes."""
+        return {
+            "columns": [str(self.columns[0]), array(self.columns[1], "f8")],
+            "rows": [str(self.rows[0]), array(self.rows[1], "f8")],
+            "error": array(self.error, "f8"),
+            "se": array(self.error_se, "f8"),
+            "chosen": [int(k) for k in self.chosen],
         }
 
 
@@ -132,8 +174,14 @@ class Report:
         The share of the folds that use the feature.
     measure : str, default="error"
         What the cross-validated error measures, e.g. "error", "balanced error", "1 - AUC".
+    evaluation : Evaluation or None, default=None
+        Results of rows that the model, and the search for it, had no part in.
     reliability : ReliabilityView or None, default=None
         How good the probabilities are, where the model has some.
+    grid : GridView or None, default=None
+        The settings that were compared, where they are a grid.
+    versions : str, default=""
+        Of the packages that made the model, for the foot of the page.
     """
 
     kind: ClassVar[str] = ""
@@ -148,7 +196,10 @@ class Report:
     scales: ArrayLike | None = None
     selection_frequency: ArrayLike | None = None
     measure: str = "error"
+    evaluation: Evaluation | None = None
     reliability: ReliabilityView | None = None
+    grid: GridView | None = None
+    versions: str = ""
 
     def _check_features(self, p: int) -> None:
         require_names(self, "feature_names", p)
@@ -171,9 +222,12 @@ class Report:
             "p": p,
             "features": texts(self.feature_names),
             "scales": optional(self.scales, "f8"),
-            "frequency": optional(self.selection_frequency, "f4"),
+            "frequency": optional(self.selection_frequency, "f8"),
             "measure": str(self.measure),
+            "evaluation": None if self.evaluation is None else self.evaluation.packed(),
             "reliability": None if self.reliability is None else self.reliability.packed(),
+            "grid": None if self.grid is None else self.grid.packed(),
+            "versions": str(self.versions),
         }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from anynorm.app.report.content import Evaluation, Report, optional, require_shape, texts
+from anynorm.app.report.content import Report, optional, require_shape, texts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -22,8 +22,6 @@ class GenericReport(Report):
         The weights of the features.
     class_names : sequence of str, default=()
         All K classes, which name the rows of `coefs`.
-    evaluation : Evaluation or None, default=None
-        Out-of-fold results.
     """
 
     kind = "generic"
@@ -31,7 +29,6 @@ class GenericReport(Report):
 
     coefs: ArrayLike | None = None
     class_names: Sequence[str] = ()
-    evaluation: Evaluation | None = None
 
     def __post_init__(self) -> None:
         if self.coefs is not None:
@@ -43,5 +40,4 @@ class GenericReport(Report):
         return self._shared(p) | {
             "coefs": optional(self.coefs, "f8"),
             "classes": texts(self.class_names),
-            "evaluation": None if self.evaluation is None else self.evaluation.packed(),
         }

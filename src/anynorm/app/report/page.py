@@ -1,8 +1,8 @@
 """One HTML file: the template, the style, the scripts and the data, put together.
 
 The file asks nothing of the network: its content security policy allows its own script and style,
-by their hashes, and nothing else, so that markup in a name could not run even if it were not
-escaped.
+by their hashes, and pictures that it has drawn itself, to save them; so that markup in a name could
+not run even if it were not escaped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from anynorm.app.report.content import Report
 from anynorm.app.report.path_report import ClassView, PathReport
 from anynorm.estimators.paths.solution_path import SolutionPath
 
-_BEFORE = ("core.js", "charts.js", "table.js", "evaluation.js", "reliability.js")
+_BEFORE = ("core.js", "charts.js", "table.js", "evaluation.js", "reliability.js", "grid.js")
 _AFTER = ("page.js",)
 
 
@@ -122,7 +122,7 @@ def _page(content: Report, *, embedded: bool) -> str:
         "TITLE": markup.escape(str(content.title)),
         "POLICY": (
             f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
-            "base-uri 'none'; form-action 'none'"
+            "img-src blob:; base-uri 'none'; form-action 'none'"
         ),
         "MODE": "embedded" if embedded else "page",
         "STYLE": style,

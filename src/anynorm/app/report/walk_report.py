@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from anynorm.app.report.content import (
-    Evaluation,
     Report,
     array,
     number,
@@ -40,8 +39,6 @@ class WalkReport(Report):
         The mean error over the folds after each round and its standard error.
     chosen_round : int or None, default=None
         The round that the model stops at, counted from 1; None is the last.
-    evaluation : Evaluation or None, default=None
-        The chosen model's out-of-fold results.
     """
 
     kind = "walk"
@@ -54,7 +51,6 @@ class WalkReport(Report):
     cv_error: ArrayLike | None = None
     cv_error_se: ArrayLike | None = None
     chosen_round: int | None = None
-    evaluation: Evaluation | None = None
 
     def __post_init__(self) -> None:
         rounds = len(numbers(self.objectives))
@@ -79,10 +75,9 @@ class WalkReport(Report):
             "counts": array((coefs != 0).any(axis=1).sum(axis=1), "i4"),
             "indptr": array(flat.indptr, "i4"),
             "indices": array(flat.indices, "i4"),
-            "values": array(flat.data, "f4"),
+            "values": array(flat.data, "f8"),
             "classes": texts(self.class_names),
             "error": optional(self.cv_error, "f8"),
             "se": optional(self.cv_error_se, "f8"),
             "chosen": int(self.chosen_round or rounds) - 1,
-            "evaluation": None if self.evaluation is None else self.evaluation.packed(),
         }

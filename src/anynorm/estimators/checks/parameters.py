@@ -206,8 +206,9 @@ _RULES: dict[str, Rule] = {
     ),
     "multiclass": one_of(("one_C", "one_s", "each")),
     "score_tolerance": (
-        _is_not_negative,
-        "a finite number of at least 0 (how far below the best score)",
+        lambda value: value is None or _is_not_negative(value),
+        "None (one standard error, or 0.01) or a finite number of at least 0 (how far below the "
+        "best score)",
     ),
     "intercept_scaling": (
         _is_positive_or_none,

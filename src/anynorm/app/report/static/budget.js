@@ -17,7 +17,6 @@ function budgetPage() {
     tipOf: (i) => [`budget ${num(budgets[i])}`, `${num(support[i])} support vectors`, percent(accuracy[i]) + (se ? " ± " + percent(se[i]) : "")],
   });
   chart.move(data.chosen);
-  heldOut();
   if (data.supportNames) supportTable();
 }
 
@@ -27,6 +26,8 @@ function supportTable() {
   const problems = weights.length / n;
   const name = (i) => data.supportNames[i];
   const columns = [{ key: "sample", label: "Sample", value: name, head: true, text: true }];
+  const labels = data.supportLabels;
+  if (labels) columns.push({ key: "class", label: "Class", value: (i) => labels[i], format: (text) => text, text: true });
   for (let k = 0; k < problems; k++) {
     columns.push({
       key: problems === 1 ? "dual_coefficient" : "dual_coefficient_" + data.classes[k],
@@ -37,7 +38,7 @@ function supportTable() {
   const host = el("div", {});
   main.append(section("Support vectors", "The samples that the model keeps.", host));
   new DataTable(host, {
-    caption: "Support vectors", csv: "support_vectors.csv", count: n, name, columns, sortBy: 1,
+    caption: "Support vectors", csv: "support_vectors.csv", count: n, name, columns, sortBy: labels ? 2 : 1,
     shows: [["all", () => true]], empty: "There are none.",
   }).update();
 }

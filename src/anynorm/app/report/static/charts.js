@@ -84,6 +84,43 @@ class Frame {
   }
 }
 
+// Figures as files of their own: what the style sheet gives becomes attributes.
+const DRAWN = ["fill", "stroke", "stroke-width", "stroke-dasharray", "fill-opacity", "stroke-opacity", "opacity", "font-family", "font-size", "font-weight"];
+
+function standalone(chart) {
+  const copy = chart.cloneNode(true);
+  const [from, to] = [chart, copy].map((node) => [node, ...node.querySelectorAll("*")]);
+  from.forEach((node, i) => {
+    const style = getComputedStyle(node);
+    for (const name of DRAWN) to[i].setAttribute(name, style.getPropertyValue(name));
+  });
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  const paper = getComputedStyle(root).getPropertyValue("--card").trim();
+  copy.prepend(svg("rect", { width: "100%", height: "100%", fill: paper }));
+  return new XMLSerializer().serializeToString(copy);
+}
+
+function saveButtons(title, host) {
+  const name = title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") || "figure";
+  const chart = () => host.querySelector("svg");
+  const asSvg = () => download(name + ".svg", standalone(chart()), "image/svg+xml");
+  const asPng = () => {
+    const scale = 3; // pixels of the file for one of the page
+    const box = chart().viewBox.baseVal;
+    const image = new Image();
+    const url = URL.createObjectURL(new Blob([standalone(chart())], { type: "image/svg+xml" }));
+    image.onload = () => {
+      const canvas = el("canvas", { width: box.width * scale, height: box.height * scale });
+      canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+      URL.revokeObjectURL(url);
+      canvas.toBlob((content) => download(name + ".png", content), "image/png");
+    };
+    image.src = url;
+  };
+  const button = (text, onclick) => el("button", { type: "button", class: "save-as", "aria-label": `Save ${title} as ${text}`, onclick }, text);
+  return el("span", { class: "saves" }, button("SVG", asSvg), button("PNG", asPng));
+}
+
 function numberTicks(low, high, count) {
   return niceTicks(low, high, count).map((value) => [value, num(value)]);
 }

@@ -20,7 +20,7 @@ const i4 = (text) => unpack(text, Int32Array);
 const u1 = (text) => unpack(text, Uint8Array);
 
 const scales = f8(data.scales);
-const frequency = f4(data.frequency);
+const frequency = f8(data.frequency);
 
 function featureName(j) {
   return data.features ? data.features[j] : "x" + j;
@@ -85,7 +85,27 @@ function newId(stem) {
 
 function card(title, ...children) {
   const id = newId("card");
-  return el("section", { class: "card", "aria-labelledby": id }, el("h3", { id }, title), ...children);
+  const figure = children.find((child) => child instanceof Element && child.classList.contains("figure"));
+  return el("section", { class: "card", "aria-labelledby": id }, figure ? saveButtons(title, figure) : null,
+    el("h3", { id }, title), ...children);
+}
+
+// Words that not everybody knows, explained where they stand and at the end of the page.
+const WORDS = {
+  s: "The bound on the sum of the absolute weights: at 0 no feature is in use, and the larger s, the more the model may use.",
+  C: "The price of the loss beside the size of the weights. Each s is the solution for some C: the larger C, the larger s.",
+  joint: "A place on the path at which the weights change their direction: a feature enters or leaves, or a row reaches the margin.",
+  one_se: "The simplest model whose cross-validated error is within one standard error of the lowest.",
+  fewest: "The model of fewest features (or support vectors) with nearly the lowest cross-validated error.",
+  margin: "The decision value towards the true class: below 0 the row is wrong, and below 1 it costs something.",
+  "relative gap": "How far the solution is from the optimum at most, as a share of the objective: the certificate.",
+};
+const wordsUsed = new Set();
+
+// A word with its explanation under the pointer; `text` is what is shown of it.
+function term(word, text) {
+  wordsUsed.add(word);
+  return el("abbr", { title: WORDS[word] }, text || word);
 }
 
 function section(title, lead, ...children) {
@@ -156,9 +176,9 @@ function onWidth(host, draw) {
   check();
 }
 
-function download(name, text) {
+function download(name, content, type = "text/csv;charset=utf-8") {
   const link = el("a", { download: name });
-  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
+  link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
   document.body.append(link);
   link.click();
   link.remove();

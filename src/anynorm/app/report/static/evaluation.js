@@ -1,38 +1,66 @@
-// Held-out rows: confusion matrix, ROC curve and margins, with the training values greyed.
+// Held-out rows: confusion matrix, ROC and precision-recall curves, margins; training values greyed.
 
 class Evaluation {
-  // view: {name, other, target}; together: null, or (place) => {codes, predicted, names}
-  constructor(host, samples, hasTraining) {
+  // words: what the values are called, e.g. "held out" or "folds that chose s"
+  constructor(host, samples, hasTraining, words) {
     this.samples = samples;
+    this.words = words;
+    this.threshold = 0;
     this.chosenCell = null;
     this.confusion = el("div", { class: "confusion" });
     this.summary = el("p", { class: "muted" });
     this.members = el("div", { class: "members", "aria-live": "polite" });
     this.rocHost = el("div", { class: "figure" });
     this.rocText = el("p", { class: "muted" });
+    this.recallHost = el("div", { class: "figure" });
+    this.recallText = el("p", { class: "muted" });
     this.marginHost = el("div", { class: "figure" });
     this.marginText = el("p", { class: "muted" });
-    this.titles = {};
     host.replaceChildren(
-      el("div", { class: "cards three" },
-        card("Confusion matrix", this.confusion, this.summary, this.members),
+      el("div", { class: "cards four" },
+        card("Confusion matrix", this.confusion, this.#thresholdField(), this.summary, this.members),
         card("ROC curve", this.rocHost, this.rocText),
+        card("Precision and recall", this.recallHost, this.recallText),
         card("Margins", this.marginHost, this.marginText)),
       hasTraining ? el("p", { class: "muted legend-line" }, el("span", { class: "swatch grey" }),
         " Grey: the same by the model that was fitted to these very rows. It flatters: with more features than samples it is perfect, and says nothing about new ones.") : null,
     );
     onWidth(this.rocHost, () => this.#drawRoc());
+    onWidth(this.recallHost, () => this.#drawRecall());
     onWidth(this.marginHost, () => this.#drawMargins());
+  }
+
+  #thresholdField() {
+    this.slider = el("input", {
+      type: "range", step: "any", class: "threshold", "aria-label": "Threshold of the decision value",
+      oninput: () => { this.threshold = Number(this.slider.value); this.#judge(); },
+    });
+    this.reset = el("button", {
+      type: "button", class: "button", onclick: () => { this.threshold = 0; this.slider.value = "0"; this.#judge(); },
+    }, "Threshold 0");
+    this.slide = el("div", { class: "slide" }, this.slider, this.reset);
+    return this.slide;
   }
 
   // target, held-out and training values (either may be null), class names
   update(state) {
     this.state = state;
-    this.judged = state.oof ? judge(state.target, state.oof) : null;
-    this.trained = state.training ? judge(state.target, state.training) : null;
+    const values = (state.oof || state.training || []).filter(Number.isFinite);
+    const [low, high] = values.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [0, 0]);
+    this.slide.hidden = !state.oof || !(high > low);
+    [this.slider.min, this.slider.max] = [String(low), String(high)];
+    this.slider.value = String(this.threshold);
+    this.#judge();
+    this.#drawMargins();
+  }
+
+  #judge() {
+    const { target, oof, training } = this.state;
+    this.judged = oof ? judge(target, oof, this.threshold) : null;
+    this.trained = training ? judge(target, training, this.threshold) : null;
     this.#showConfusion();
     this.#drawRoc();
-    this.#drawMargins();
+    this.#drawRecall();
   }
 
   wrong() {
@@ -43,7 +71,7 @@ class Evaluation {
     const names = [this.state.other, this.state.name];
     const { judged, trained } = this;
     const table = el("table", { class: "matrix" },
-      el("caption", {}, judged ? "Out of fold, threshold 0" : "Training rows, threshold 0"),
+      el("caption", {}, `${judged ? this.words[0].toUpperCase() + this.words.slice(1) : "Training rows"}, threshold ${num(this.threshold, 3)}`),
       el("thead", {}, el("tr", {}, el("td", {}),
         ...names.map((name) => el("th", { scope: "col" }, el("small", {}, "predicted "), name)))));
     const body = el("tbody", {});
@@ -60,7 +88,7 @@ class Evaluation {
       const specificity = judged.cells[0][0].length / judged.negatives;
       const missing = this.state.target.length - judged.n;
       this.summary.textContent = `${judged.errors} of ${judged.n} wrong (${percent(judged.errors / judged.n)}) · `
-        + `sensitivity ${percent(sensitivity)} · specificity ${percent(specificity)}`
+        + `sensitivity ${percent(sensitivity)} · specificity ${percent(specificity)} · precision ${percent(precisionOf(judged))}`
         + (missing ? ` · ${plural(missing, "row was", "rows were")} never held out` : "");
     } else {
       this.summary.textContent = trained
@@ -96,7 +124,7 @@ class Evaluation {
     }
     const { cells } = this.judged;
     const names = [this.state.other, this.state.name];
-    let title = "Wrong out of fold";
+    let title = "Wrong, " + this.words;
     let rows = this.wrong();
     if (this.chosenCell !== null) {
       const [truth, guess] = [this.chosenCell >> 1, this.chosenCell & 1];
@@ -114,7 +142,7 @@ class Evaluation {
   #about(i) {
     const { target, oof, training, name, other } = this.state;
     const lines = [nameOf(this.samples, i), "class " + (target[i] ? name : other)];
-    if (oof) lines.push("out-of-fold value " + num(oof[i]) + (Number.isNaN(oof[i]) ? " (never held out)" : ""));
+    if (oof) lines.push("held-out value " + num(oof[i]) + (Number.isNaN(oof[i]) ? " (never held out)" : ""));
     if (training) lines.push("training value " + num(training[i]));
     return lines;
   }
@@ -124,7 +152,7 @@ class Evaluation {
     if (!this.state || !width) return;
     const size = Math.min(width, 300);
     const { judged, trained } = this;
-    const said = judged ? `ROC curve, area ${num(judged.auc, 3)} out of fold` : "ROC curve of the training rows";
+    const said = judged ? `ROC curve, area ${num(judged.auc, 3)}, ${this.words}` : "ROC curve of the training rows";
     const frame = new Frame(this.rocHost, size, size, { left: 46, right: 8, top: 10, bottom: 36 }, said);
     frame.domain(0, 1, 0, 1);
     frame.yAxis([[0, "0"], [0.5, "0.5"], [1, "1"]]);
@@ -146,9 +174,36 @@ class Evaluation {
       frame.svg.addEventListener("pointerleave", hideTip);
     }
     const parts = [];
-    if (judged) parts.push("AUC " + num(judged.auc, 4) + " out of fold");
+    if (judged) parts.push("AUC " + num(judged.auc, 4) + ", " + this.words);
     if (trained) parts.push((judged ? "training " : "AUC of the training rows ") + num(trained.auc, 4));
     this.rocText.textContent = parts.join(" · ");
+  }
+
+  #drawRecall() {
+    const width = this.recallHost.clientWidth;
+    if (!this.state || !width) return;
+    const size = Math.min(width, 300);
+    const { judged, trained } = this;
+    const frame = new Frame(this.recallHost, size, size, { left: 46, right: 8, top: 10, bottom: 36 }, "Precision against recall");
+    frame.domain(0, 1, 0, 1);
+    frame.yAxis([[0, "0"], [0.5, "0.5"], [1, "1"]]);
+    frame.xAxis([[0, "0"], [0.5, "0.5"], [1, "1"]], "recall");
+    frame.add("text", {
+      class: "axis", x: 0, y: 0, "text-anchor": "middle",
+      transform: `translate(10 ${(frame.top + frame.bottom) / 2}) rotate(-90)`,
+    }, "precision");
+    const shown = judged || trained;
+    if (!shown) return;
+    const share = shown.positives / (shown.n || 1);
+    frame.add("line", { class: "diagonal", x1: frame.x(0), y1: frame.y(share), x2: frame.x(1), y2: frame.y(share) });
+    for (const [found, kind] of [[trained, "curve grey"], [judged, "curve"]]) {
+      if (found) frame.add("path", { class: kind, d: lineThrough(found.recalls.map(([x, y]) => [frame.x(x), frame.y(y)])) });
+    }
+    if (judged && Number.isFinite(precisionOf(judged))) {
+      const recall = judged.cells[1][1].length / (judged.positives || 1);
+      frame.add("circle", { class: "marker", cx: frame.x(recall), cy: frame.y(precisionOf(judged)), r: 5 });
+    }
+    this.recallText.textContent = `Average precision ${num(shown.precision, 4)}; guessing has ${num(share, 3)}`;
   }
 
   #rocTip(event, frame) {
@@ -197,12 +252,12 @@ class Evaluation {
     this.#bars(frame, limits[0], step, { own, rest, grey });
     frame.xAxis(numberTicks(limits[0], limits[1], 5));
     frame.add("text", { class: "axis", x: (frame.left + frame.right) / 2, y: 256, "text-anchor": "middle" },
-      "margin: the decision value, towards the true class");
+      "margin");
     this.#dots(frame, held || fitted, held === null);
     const inside = held ? [...held].filter((v) => v < 1 && v >= 0).length : 0;
     this.marginText.replaceChildren(...(held ? [
       el("span", { class: "swatch own" }), " " + this.state.name + " ", el("span", { class: "swatch rest" }),
-      " " + this.state.other + ` · ${inside} right but inside the margin (0 to 1)`,
+      " " + this.state.other + ` · `, term("margin"), `: ${inside} right but between 0 and 1`,
     ] : ["Training rows only: there are no held-out values in this file."]));
   }
 
@@ -241,9 +296,9 @@ class Evaluation {
   }
 }
 
-function showTogether(host, names, judged, samples) {
+function showTogether(host, names, judged, samples, words) {
   const table = el("table", { class: "matrix many" },
-    el("caption", {}, "Out of fold, the class of highest value"),
+    el("caption", {}, "The class of highest value, " + words),
     el("thead", {}, el("tr", {}, el("td", {}),
       ...names.map((name) => el("th", { scope: "col" }, el("small", {}, "predicted "), name)))),
     el("tbody", {}, ...names.map((name, k) => el("tr", {}, el("th", { scope: "row" }, el("small", {}, "true "), name),
@@ -262,14 +317,14 @@ function showTogether(host, names, judged, samples) {
     el("ul", { class: "chips" }, ...chips));
 }
 
-// Counts, rates and the ROC curve of decision values; NaN rows are left out.
-function judge(target, scores) {
+// Counts, rates and curves of decision values; NaN rows are left out.
+function judge(target, scores, threshold = 0) {
   const rows = [];
   const cells = [[[], []], [[], []]];
   for (let i = 0; i < scores.length; i++) {
     if (Number.isNaN(scores[i])) continue;
     rows.push(i);
-    cells[target[i]][scores[i] > 0 ? 1 : 0].push(i);
+    cells[target[i]][scores[i] > threshold ? 1 : 0].push(i);
   }
   const positives = cells[1][0].length + cells[1][1].length;
   const negatives = cells[0][0].length + cells[0][1].length;
@@ -294,12 +349,20 @@ function judgeTogether(codes, columns) {
   return { counts, wrong, errors: wrong.length, n };
 }
 
+// Of the rows that are said to be of the class, the share that is.
+function precisionOf(judged) {
+  const said = judged.cells[0][1].length + judged.cells[1][1].length;
+  return said ? judged.cells[1][1].length / said : NaN;
+}
+
 function roc(target, scores, rows, positives, negatives) {
   const order = rows.slice().sort((a, b) => scores[b] - scores[a]);
   const points = [[0, 0, null]];
   let hits = 0;
   let alarms = 0;
   let area = 0;
+  const recalls = [];
+  let precision = 0;
   for (let i = 0; i < order.length;) {
     const score = scores[order[i]];
     const [hitsBefore, alarmsBefore] = [hits, alarms];
@@ -310,8 +373,10 @@ function roc(target, scores, rows, positives, negatives) {
     }
     area += (alarms - alarmsBefore) * (hits + hitsBefore) / 2;
     points.push([alarms / (negatives || 1), hits / (positives || 1), order[i - 1]]);
+    recalls.push([hits / (positives || 1), hits / (hits + alarms)]);
+    precision += (hits - hitsBefore) / (positives || 1) * hits / (hits + alarms);
   }
-  return { points, auc: positives && negatives ? area / (positives * negatives) : NaN };
+  return { points, recalls, precision: positives ? precision : NaN, auc: positives && negatives ? area / (positives * negatives) : NaN };
 }
 
 // Out-of-fold results that do not change along the page: the classes as tabs.
@@ -327,7 +392,7 @@ class FixedEvaluation {
     const part = (values, k) => (values ? Float64Array.from(values.subarray(k * this.n, (k + 1) * this.n)) : null);
     const panelId = newId("held");
     const inner = el("div", { id: panelId });
-    this.evaluation = new Evaluation(inner, packed.samples, training !== null);
+    this.evaluation = new Evaluation(inner, packed.samples, training !== null, "held out");
     const show = (k) => this.evaluation.update({
       target: Uint8Array.from(this.codes, (code) => (several ? code === k : code === 1)),
       name: several ? names[k] : names[1], other: several ? "rest" : names[0],
@@ -339,7 +404,7 @@ class FixedEvaluation {
       const together = el("div", {});
       host.append(card("All classes together", together), bar.list, inner);
       bar.select(0);
-      showTogether(together, names, judgeTogether(this.codes, names.map((_, k) => part(scores, k))), packed.samples);
+      showTogether(together, names, judgeTogether(this.codes, names.map((_, k) => part(scores, k))), packed.samples, "held out");
     } else {
       host.append(inner);
       show(0);
@@ -350,6 +415,6 @@ class FixedEvaluation {
 function heldOut() {
   if (!data.evaluation) return;
   const host = el("div", {});
-  main.append(section("Held-out samples", "Each sample is judged by a model that did not see it.", host));
+  main.append(section("Held-out samples", `Each sample is judged by a model, and a search for it, that knew nothing of it: ${data.evaluation.judgedBy}. The error at the top is that of these.`, host));
   new FixedEvaluation(host, data.evaluation);
 }

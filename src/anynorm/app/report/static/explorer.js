@@ -5,8 +5,22 @@ const RULES = {
   one_se: "The smallest s within one standard error of the best.",
   fewest: "The fewest features at nearly the lowest error.",
 };
+const CHOSE = "folds that chose s";
 const COLOURS = 8;
 const THUMB = 18;
+const MOST_PRINTED = 50;
+
+// The prices C of which a place is the solution, in words, and one of them.
+function pricesText([low, high]) {
+  if (low === high) return num(low);
+  if (high === Infinity) return low === 0 ? "any" : "from " + num(low) + " up";
+  return low === 0 ? "up to " + num(high) : num(low) + " to " + num(high);
+}
+
+function onePrice([low, high]) {
+  if (high === Infinity) return low === 0 ? 1 : 2 * low;
+  return low === 0 ? high / 2 : Math.sqrt(low * high);
+}
 
 class Explorer {
   constructor(host) {
@@ -26,10 +40,12 @@ class Explorer {
     this.even = this.#crowded(this.views[0]);
     const panelId = newId("class");
     this.panel = el("div", { id: panelId });
+    this.printed = el("div", { class: "printed" });
+    if (this.views.length > 1) window.addEventListener("beforeprint", () => this.#printOthers());
     if (this.views.length > 1) {
       this.panel.setAttribute("role", "tabpanel");
       const bar = tabs("Classes", this.views.map((view) => view.name), panelId, (k) => this.choose(k));
-      host.append(bar.list, this.panel);
+      host.append(bar.list, this.panel, this.printed);
       this.#build();
       bar.select(0);
     } else {
@@ -93,8 +109,8 @@ class Explorer {
     axis.value = this.even ? "even" : "linear";
     const place = { type: "text", inputmode: "decimal", size: 9 };
     return el("div", { class: "tools" },
-      field("s, the 1-norm", "s", place, (s) => (s >= 0 ? s : null)),
-      field("C", "C", place, (C) => (C > 0 ? this.view.path.ofPrice(C) : null)),
+      field(term("s", "s, the 1-norm"), "s", place, (s) => (s >= 0 ? s : null)),
+      field(term("C"), "C", place, (C) => (C > 0 ? this.view.path.ofPrice(C) : null)),
       field("Features", "count", { type: "number", min: 0, step: 1, size: 6 },
         (count) => (Number.isInteger(count) && count >= 0 ? this.view.path.ofCount(count) : null)),
       el("label", { class: "field" }, el("span", {}, "Axis"), axis), this.#ranges(), this.problem);
@@ -149,8 +165,9 @@ class Explorer {
       onkeydown: (event) => this.#key(event),
     });
     this.legend = el("ul", { class: "legend", "aria-label": "Largest weights" });
-    this.figures = el("div", { class: "figures" }, this.lines, this.legend, this.curve, this.slider,
-      el("p", { class: "muted hint" }, "Arrow keys on the slider step from joint to joint, Page Up and Page Down by ten."));
+    this.figures = el("div", { class: "figures" }, saveButtons("Path", this.lines), this.lines, this.legend,
+      this.views.some((view) => view.cv) ? saveButtons("Cross-validation", this.curve) : null, this.curve, this.slider,
+      el("p", { class: "muted hint" }, "Arrow keys on the slider step from ", term("joint"), " to joint, Page Up and Page Down by ten."));
     onWidth(this.lines, () => this.#drawFigures());
     return this.figures;
   }
@@ -180,10 +197,10 @@ class Explorer {
     this.happens = el("p", {});
     this.proof = el("p", { id: "proof" });
     return el("aside", { class: "card readout", "aria-label": "At this place" },
-      el("dl", { class: "numbers" }, ...value("s", "s"), ...value("C", "C"), ...value("count", "features in use"),
+      el("dl", { class: "numbers" }, ...value("s", term("s")), ...value("C", term("C")), ...value("count", "features in use"),
         ...some("cv", "cv", "cross-validated " + data.measure + (this.whole ? ", all classes" : "")),
-        ...(this.codes ? value("all", "out-of-fold wrong, all classes") : []),
-        ...some("oof", "oof", "out-of-fold wrong" + (this.views.length > 1 ? ", this class or not" : "")), ...value("b", "intercept")),
+        ...(this.codes ? value("all", "wrong in these folds, all classes") : []),
+        ...some("oof", "oof", "wrong in these folds" + (this.views.length > 1 ? ", this class or not" : "")), ...value("b", "intercept")),
       el("h4", {}, "Last change"), this.happened, el("h4", {}, "Next change"), this.happens,
       el("h4", {}, "Certificate here"), this.proof);
   }
@@ -191,9 +208,9 @@ class Explorer {
   #rules() {
     if (!this.views.some((view) => view.picks.length)) return "";
     this.ruleBody = el("tbody", {});
-    return section("What the rules pick", null, el("div", { class: "scroll" }, el("table", { class: "data" },
+    return section("What the rules pick", null, el("div", { class: "scroll" }, el("table", { class: "data rules" },
       el("caption", {}, "Rules and what each picks"),
-      el("thead", {}, el("tr", {}, ...["Rule", "s", "C", "Features", "CV " + data.measure + (this.whole ? ", all classes" : ""), this.codes ? "Out-of-fold wrong, all classes" : "Out-of-fold wrong", ""].map((text, k) =>
+      el("thead", {}, el("tr", {}, ...["Rule", "s", "C", "Features", "CV " + data.measure + (this.whole ? ", all classes" : ""), this.codes ? "Wrong in these folds, all classes" : "Wrong in these folds", ""].map((text, k) =>
         el("th", { scope: "col", class: k ? "number" : "text" }, text)))), this.ruleBody)));
   }
 
@@ -201,17 +218,18 @@ class Explorer {
     if (!this.views.some((view) => view.target && (view.oof || view.training))) return "";
     const host = el("div", {});
     const hasOof = this.views.some((view) => view.oof);
-    this.evaluation = new Evaluation(host, this.samples, this.views.some((view) => view.training));
+    this.evaluation = new Evaluation(host, this.samples, this.views.some((view) => view.training), CHOSE);
     this.togetherHost = this.codes ? el("div", {}) : null;
-    return section(hasOof ? "Held-out samples at this s" : "Training rows at this s",
-      hasOof ? "Each sample is judged by a model that did not see it. A rule that picked its s by these very results makes them a little too good there."
+    return section(hasOof ? "The folds that chose s, at this s" : "Training rows at this s",
+      hasOof ? "Each sample is judged by the fold that did not see it. The rules picked their s by these very results, which makes them too good there" + (data.evaluation ? ": the held-out samples above are the honest ones." : ".")
         : "This file has no cross-validation: these are the rows the path was fitted to. With more features than rows they are perfect and mislead.",
       host, this.togetherHost ? card("All classes together", this.togetherHost) : null);
   }
 
   #features() {
     const host = el("div", {});
-    const column = (j) => this.view.path.columns.get(j);
+    const stretch = (j) => this.view.path.stretchAt(j, this.s);
+    const again = (j) => (stretch(j).number > 1 ? ` (time ${stretch(j).number})` : "");
     const weight = (j) => this.place.weights.get(j) || 0;
     const columns = [
       { key: "feature", label: "Feature", value: featureName, head: true, text: true },
@@ -220,11 +238,12 @@ class Explorer {
         key: "weight_original_units", label: "Per original unit", value: (j) => weight(j) / scales[j],
         size: (j) => Math.abs(weight(j) / scales[j]), format: (x) => num(x, 6),
       },
-      { key: "s_at_entry", label: "Enters at s", value: (j) => (column(j) ? column(j).enter : null) },
-      { key: "s_at_exit", label: "Leaves at s", value: (j) => (column(j) ? column(j).leave : null) },
+      { key: "s_at_entry", label: "Enters at s", value: (j) => stretch(j).enter, format: (s, j) => num(s) + again(j) },
+      { key: "s_at_exit", label: "Leaves at s", value: (j) => stretch(j).leave },
       frequency && { key: "selection_frequency", label: "Share of folds", value: (j) => frequency[j], format: percent },
     ].filter(Boolean);
     this.table = new DataTable(host, {
+      fixed: () => [...(this.views.length > 1 ? [["class", this.view.name]] : []), ["s", this.s]],
       caption: "Features", csv: "features-at-s.csv", count: data.p, name: featureName, columns, sortBy: 1,
       shows: [["in use at this s", (j) => this.place.weights.has(j)], ["ever on the path", (j) => this.view.path.columns.has(j)], ["all " + data.p, () => true]],
       empty: "No feature is in use at this s.",
@@ -234,6 +253,19 @@ class Explorer {
     this.pinned = new Set();
     const lead = frequency ? "The share of the folds that use a feature is that at the chosen place." : null;
     return section("Features", lead, host);
+  }
+
+  // On paper, where there are no tabs: the features of the other classes.
+  #printOthers() {
+    const others = this.views.filter((view) => view !== this.view);
+    this.printed.replaceChildren(...others.map((view) => {
+      const weights = [...view.path.at(this.s).weights].sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, MOST_PRINTED);
+      const rows = weights.map(([j, value]) => el("tr", {}, el("th", { scope: "row", class: "text" }, featureName(j)), el("td", { class: "number" }, num(value, 6))));
+      return section(`Features of ${view.name} at s = ${num(this.s)}`, null,
+        el("table", { class: "data narrow" }, el("caption", {}, "Features of " + view.name),
+          el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Feature"), el("th", { scope: "col", class: "number" }, "Weight at s"))),
+          el("tbody", {}, ...rows)));
+    }));
   }
 
   choose(k) {
@@ -435,7 +467,7 @@ class Explorer {
     }
     if (best) {
       showTip(event, [featureName(best.j), `weight ${num(best.value)} at s = ${num(s)}`,
-        "enters at s = " + num(this.view.path.columns.get(best.j).enter)]);
+        "enters at s = " + num(this.view.path.stretchAt(best.j, s).enter)]);
     } else hideTip();
     const found = best ? best.j : null;
     if (found !== this.hovered) {
@@ -483,7 +515,7 @@ class Explorer {
       });
     }
     const together = this.codes ? this.#judgedTogether(s) : null;
-    if (together) showTogether(this.togetherHost, this.views.map((each) => each.name), together, this.samples);
+    if (together) showTogether(this.togetherHost, this.views.map((each) => each.name), together, this.samples, CHOSE);
     this.#write(place, together);
     this.#move();
     this.table.update();
@@ -495,19 +527,17 @@ class Explorer {
   #write(place, together) {
     const { view, s, out } = this;
     const count = place.weights.size;
-    const [low, high] = place.prices;
-    const price = low === high ? num(low) : high === Infinity ? "from " + num(low) + " up" : num(low) + " to " + num(high);
     const cv = view.cv ? view.cv.at(s) : null;
     const judged = this.evaluation && view.oof ? this.evaluation.judged : null;
     out.s.textContent = num(s, 6);
-    out.C.textContent = price;
+    out.C.textContent = pricesText(place.prices);
     out.count.textContent = count + " of " + data.p;
     out.b.textContent = num(place.intercept, 6);
     if (out.cv) out.cv.textContent = cv ? percent(cv.error) + (cv.se !== null ? " ± " + percent(cv.se) : "") : "–";
     if (out.all) out.all.textContent = `${together.wrong.length} of ${together.n}`;
     if (out.oof) out.oof.textContent = judged ? `${judged.errors} of ${judged.n}` : "–";
     this.inputs.s.value = num(s, 6).replace("−", "-");
-    this.inputs.C.value = Number.isFinite(place.C) ? num(place.C, 6).replace("−", "-") : "∞";
+    this.inputs.C.value = num(onePrice(place.prices), 6).replace("−", "-");
     this.inputs.count.value = String(count);
     for (const input of Object.values(this.inputs)) input.removeAttribute("aria-invalid");
     this.problem.textContent = "";
@@ -515,8 +545,8 @@ class Explorer {
     this.happened.textContent = this.#event(before, "Nothing yet: no feature is in use.");
     this.happens.textContent = this.#event(after, view.path.stopped === "end"
       ? "None: the path ends here." : `None: the path was stopped (${view.path.stopped}).`);
-    this.proof.textContent = `Relative gap ${num(place.gap, 2)}, hinge loss ${num(place.loss)}. Verified when the path was followed, at each of its ${plural(view.path.joints, "joint")}.`;
-    const told = `s ${num(s)}, ${plural(count, "feature")}` + (judged ? `, ${judged.errors} of ${judged.n} wrong out of fold` : "");
+    this.proof.replaceChildren(term("relative gap", "Relative gap"), ` ${num(place.gap, 2)}, hinge loss ${num(place.loss)}. Verified when the path was followed, at each of its ${plural(view.path.joints, "joint")}.`);
+    const told = `s ${num(s)}, ${plural(count, "feature")}` + (judged ? `, ${judged.errors} of ${judged.n} wrong in the folds that chose s` : "");
     this.slider.setAttribute("aria-valuetext", told);
     announce(told + ". Last change: " + this.happened.textContent);
   }
@@ -537,10 +567,10 @@ class Explorer {
       const place = view.path.at(s);
       const cv = view.cv ? view.cv.at(s) : null;
       const wrong = this.codes ? this.#judgedTogether(s) : view.oof ? judge(view.target, view.oof.at(s)) : null;
-      const about = el("th", { scope: "row", class: "text" }, rule + (rule === view.chosen ? " (chosen)" : ""),
+      const about = el("th", { scope: "row", class: "text" }, WORDS[rule] ? term(rule) : rule, rule === view.chosen ? " (chosen)" : "",
         RULES[rule] ? el("small", { class: "muted" }, " " + RULES[rule]) : null);
       return el("tr", { class: rule === view.chosen ? "chosen" : "" }, about,
-        ...[num(s), num(place.C), String(place.weights.size), cv ? percent(cv.error) + (cv.se !== null ? " ± " + percent(cv.se) : "") : "–",
+        ...[num(s), pricesText(place.prices), String(place.weights.size), cv ? percent(cv.error) + (cv.se !== null ? " ± " + percent(cv.se) : "") : "–",
           wrong ? `${wrong.errors} of ${wrong.n}` : "–"].map((text) => el("td", { class: "number" }, text)),
         el("td", { class: "number" }, el("button", { type: "button", class: "button go", "aria-label": "Go to the pick of " + rule, onclick: () => this.set(s) }, "Go")));
     }));

@@ -1,7 +1,6 @@
-// Any other model: its held-out results, and its weights where it has some.
+// Any other model: its weights, where it has some.
 
 function genericPage() {
-  heldOut();
   if (!data.coefs) return;
   const coefs = f8(data.coefs);
   const host = el("div", {});

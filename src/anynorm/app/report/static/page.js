@@ -33,12 +33,24 @@ function closing() {
       found.status ? el("p", { class: "muted" }, "The optimum lies between the dual and the primal value. Both are computed apart from the solver: the primal from the weights alone, the dual from the dual variables alone.") : null));
   }
   if (data.notes.length) parts.push(card("Notes", el("ul", { class: "notes" }, ...data.notes.map((note) => el("li", {}, note)))));
+  if (wordsUsed.size) {
+    parts.push(card("Words", el("dl", { class: "words" }, ...[...wordsUsed].flatMap((word) => [el("dt", {}, word), el("dd", {}, WORDS[word])]))));
+  }
   if (parts.length) main.append(section("About this model", null, el("div", { class: "cards two" }, ...parts)));
+}
+
+// Tables wider than the screen say so.
+function markWide() {
+  for (const node of document.querySelectorAll(".scroll")) node.classList.toggle("more", node.scrollWidth > node.clientWidth + 1);
 }
 
 main.replaceChildren();
 header();
+heldOut();
 pages[data.kind]();
+gridSection();
 reliabilitySection();
 closing();
+if (data.versions) document.querySelector(".foot").append(" " + data.versions + ".");
+new ResizeObserver(markWide).observe(main);
 root.dataset.ready = "true";

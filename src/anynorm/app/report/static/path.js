@@ -32,7 +32,8 @@ class Path {
     this.#columns();
   }
 
-  // By feature: the knots at which it is in use, its values there, where it enters and leaves.
+  // By feature: the knots at which it is in use, its values there, where it enters and leaves,
+  // perhaps several times.
   #columns() {
     this.columns = new Map();
     const K = this.s.length;
@@ -41,7 +42,7 @@ class Path {
         if (this.values[e] === 0) continue;
         const j = this.indices[e];
         let column = this.columns.get(j);
-        if (!column) this.columns.set(j, (column = { knots: [], values: [], enter: null, leave: null }));
+        if (!column) this.columns.set(j, (column = { knots: [], values: [], stretches: [] }));
         column.knots.push(k);
         column.values.push(this.values[e]);
       }
@@ -54,16 +55,15 @@ class Path {
     for (const [j, { knots }] of this.columns) {
       const column = this.columns.get(j);
       knots.forEach((k, i) => {
-        if (k > 0 && (i === 0 || knots[i - 1] < k - 1)) {
-          note(k - 1, "enter", j);
-          if (column.enter === null) column.enter = this.s[k - 1];
-        } else if (k === 0) column.enter = 0;
+        if (i === 0 || knots[i - 1] < k - 1) {
+          if (k > 0) note(k - 1, "enter", j);
+          column.stretches.push({ enter: k > 0 ? this.s[k - 1] : 0, leave: null, number: column.stretches.length + 1 });
+        }
         if (k < K - 1 && (i === knots.length - 1 || knots[i + 1] > k + 1)) {
           note(k + 1, "leave", j);
-          column.leave = this.s[k + 1];
+          column.stretches[column.stretches.length - 1].leave = this.s[k + 1];
         }
       });
-      if (knots[knots.length - 1] === K - 1) column.leave = null;
     }
     this.eventKnots = [];
     this.events.forEach((event, k) => { if (event) this.eventKnots.push(k); });
@@ -87,9 +87,17 @@ class Path {
     const mix = (values) => (1 - t) * values[k] + t * values[after];
     return {
       s, weights, knot: k, share: t, intercept: mix(this.intercepts), loss: mix(this.losses),
-      gap: Math.max(this.gaps[k], t > 0 ? this.gaps[after] : 0), C: this.price(k),
+      gap: Math.max(this.gaps[k], t > 0 ? this.gaps[after] : 0),
       prices: t > 0 && t < 1 ? [this.price(k), this.price(k)] : this.pricesAt(t === 1 ? after : k),
     };
+  }
+
+  // Where a feature enters and leaves around s: the stretch that s is in, otherwise the next or the last.
+  stretchAt(j, s) {
+    const column = this.columns.get(j);
+    if (!column) return { enter: null, leave: null, number: 0 };
+    const { stretches } = column;
+    return stretches.find(({ leave }) => leave === null || leave > s) || stretches[stretches.length - 1];
   }
 
   // 1 / lambda on the segment that leaves a knot.

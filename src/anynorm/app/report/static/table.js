@@ -1,7 +1,7 @@
 // A table that sorts, searches, turns pages and downloads.
 //
 // options: caption, csv (file name), count (rows), name(i), columns: [{key, label, value(i), format,
-// text}], shows: [[label, test(i)]] (which rows; the first is the default), pin(i) where names can
+// text}], fixed() (where given, [key, value] of further columns of the file), shows: [[label, test(i)]] (which rows; the first is the default), pin(i) where names can
 // be pinned, hover(i or null).
 
 const PAGE = 20;
@@ -140,7 +140,7 @@ class DataTable {
           : value;
         return el("th", { scope: "row", class: "text" }, content);
       }
-      return el("td", { class: column.text ? "text" : "number", "data-value": value }, (column.format || num)(value));
+      return el("td", { class: column.text ? "text" : "number", "data-value": value }, column.format ? column.format(value, i) : num(value));
     });
     const row = el("tr", {}, ...cells);
     if (hover) {
@@ -162,9 +162,12 @@ class DataTable {
   csv() {
     const quote = (text) => (/[",\r\n]/.test(text) ? '"' + text.replace(/"/g, '""') + '"' : text);
     const write = (value) => (value === null || Number.isNaN(value) ? "" : quote(String(value)));
-    const { columns } = this.options;
-    const lines = [columns.map((column) => quote(column.key)).join(",")];
-    for (const i of this.rows()) lines.push(columns.map((column) => write(column.value(i))).join(","));
+    const { columns, fixed } = this.options;
+    const first = fixed ? fixed() : [];
+    const lines = [[...first.map(([key]) => key), ...columns.map((column) => column.key)].map(quote).join(",")];
+    for (const i of this.rows()) {
+      lines.push([...first.map(([, value]) => value), ...columns.map((column) => column.value(i))].map(write).join(","));
+    }
     return lines.join("\r\n") + "\r\n";
   }
 

@@ -6,7 +6,7 @@ function walkPage() {
   const [errors, se] = [f8(data.error), f8(data.se)];
   const rounds = objectives.length;
   const number = Array.from({ length: rounds }, (_, r) => r + 1);
-  const [indptr, indices, values] = [i4(data.indptr), i4(data.indices), f4(data.values)];
+  const [indptr, indices, values] = [i4(data.indptr), i4(data.indices), f8(data.values)];
   const problems = (indptr.length - 1) / rounds;
   const weights = Array.from({ length: rounds * problems }, (_, row) => {
     const found = new Map();
@@ -35,7 +35,6 @@ function walkPage() {
       tipOf: (r) => [`round ${r + 1}`, percent(errors[r]) + (se ? " ± " + percent(se[r]) : "")],
     }));
   }
-  heldOut();
   const host = el("div", {});
   const lead = el("p", { class: "lead" });
   main.append(section("Features", null, lead, host));
