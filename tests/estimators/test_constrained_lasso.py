@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.datasets import load_diabetes
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Lasso, LinearRegression
 from sklearn.model_selection import GridSearchCV
@@ -291,3 +292,30 @@ def test_nearly_dependent_columns_are_no_obstacle(share):
     limit = np.abs(ConstrainedLasso(1e3, tol=1e-4).fit(X, y).coef_).sum()
     model = ConstrainedLasso(share * limit).fit(X, y)
     assert model.certificate_.status is (Status.NEGLIGIBLE if share > 0.9 else Status.OPTIMAL)
+
+
+def test_the_default_radius_scales_with_the_data():
+    """radius=1 was the default, which is nothing for most targets and everything for some."""
+    X, y = load_diabetes(return_X_y=True)
+    model = ConstrainedLasso().fit(X, y)
+    assert model.score(X, y) > 0.3
+    for size_of_x, size_of_y in ((1e3, 1.0), (1.0, 1e-3), (1e-2, 1e4)):
+        other = ConstrainedLasso().fit(X * size_of_x, y * size_of_y)
+        assert other.radius_ == pytest.approx(model.radius_ * size_of_y / size_of_x)
+        assert other.score(X * size_of_x, y * size_of_y) == pytest.approx(
+            model.score(X, y), rel=1e-4
+        )
+    best = np.argmax(np.abs([np.corrcoef(column, y)[0, 1] for column in X.T]))
+    alone = np.polyfit(X[:, best], y, 1)[0]
+    assert model.radius_ == pytest.approx(abs(alone))
+
+
+def test_a_useless_radius_warns():
+    X, y = load_diabetes(return_X_y=True)
+    with pytest.warns(
+        UserWarning, match=r"radius=1 leaves next to nothing .* would have 949 alone"
+    ):
+        ConstrainedLasso(radius=1.0).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ConstrainedLasso(radius=100.0).fit(X, y)

@@ -245,3 +245,10 @@ def test_all_coefficients_zero():
     model = Reweighted(Ridge(), n_rounds=3).fit(A, np.arange(10.0))
     np.testing.assert_array_equal(model.coef_, 0.0)
     np.testing.assert_allclose(model.predict(A), 4.5)
+
+
+def test_the_certificate_of_the_last_round_and_the_number_of_rounds():
+    model = Reweighted(LinearSVC(C=0.1), n_rounds=4).fit(X, Y)
+    assert model.n_iter_ == len(model.history_) == 4
+    assert model.certificate_ == model.estimator_.certificate_
+    assert not hasattr(Reweighted(Ridge()).fit(X, Y), "certificate_")

@@ -209,23 +209,12 @@ def test_an_interruption_in_the_solver_carries_the_path(monkeypatch):
     assert caught.value.path.n_joints == record["whole"].joint.sum()
 
 
-@pytest.mark.parametrize(
-    ("label", "bias"), [(1, 1.0), (-1, -1.0), (0, -1.0), (False, -1.0), ("only", 1.0), (7.0, 1.0)]
-)
-def test_one_class_is_one_joint(label, bias):
-    path = sparse_svm_path(X, [label] * len(X))
-    assert path.n_joints == 1
-    assert path.classes_.tolist() == [label]
-    coef, intercept = path.coef_at(s=3.0)
-    assert not coef.any()
-    assert intercept == bias
-    assert path.certificate_at(0.0).gap == 0.0
-
-
-def test_a_class_without_weight_is_no_class():
-    path = sparse_svm_path(X, Y, sample_weight=(Y == 1).astype(float))
-    assert path.n_joints == 1
-    assert path.classes_.tolist() == [1]
+def test_one_class_is_refused():
+    """It gave a path of one joint without a word, where all estimators refuse."""
+    with pytest.raises(ValueError, match="y has only one class"):
+        sparse_svm_path(X, ["only"] * len(X))
+    with pytest.raises(ValueError, match="only one class"):
+        sparse_svm_path(X, Y, sample_weight=(Y == 1).astype(float))
 
 
 @pytest.mark.parametrize("features", [np.zeros((24, 3)), np.ones((24, 2))])

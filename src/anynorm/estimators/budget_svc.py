@@ -59,7 +59,8 @@ class BudgetSVC(KernelClassifier):
     ----------
     budget : int or float
         The budget B: an int of at least 1 is a count, a float in (0, 1] a share of the rows' total
-        weight.  A budget above the number of rows does not bind.
+        weight.  Mind that ``budget=1`` is a single row, and ``budget=1.0`` all of them, which does
+        not bind, as does no budget above the number of rows.
     C : as in `SVC`
     slack : {"l1", "l2"}, or with ``strict=True`` any slack of `SVC`, default="l1"
         `anynorm.norms.TopK` or `anynorm.norms.TopK2` of the budget.  With ``strict=True`` the norm

@@ -13,13 +13,15 @@ from anynorm.design.threads import entry_point
 from anynorm.estimators._docs import documented_like
 from anynorm.estimators._fitting import deadline, keep, limits
 from anynorm.estimators._linear_model import linear_scores
-from anynorm.estimators._messages import progress_printer, say, warn_if_not_converged
+from anynorm.estimators._messages import progress_printer, say, warn, warn_if_not_converged
 from anynorm.estimators.checks.labels import usable_targets, usable_weights
 from anynorm.estimators.checks.matrices import check_squares, known_matrix, training_matrix
 from anynorm.estimators.checks.parameters import check_parameters, check_values
 from anynorm.estimators.linear_svc import LinearSVC
 from anynorm.estimators.paths.lasso_path import LassoPath
 from anynorm.estimators.sparse_path import warn_of_gaps
+
+_USELESS = 1 / 200  # of the best feature's own coefficient: a smaller radius fits nothing
 
 
 @documented_like(LinearSVC)
@@ -35,8 +37,10 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    radius : float, default=1.0
-        The largest 1-norm r of the coefficients.
+    radius : float or None, default=None
+        The largest 1-norm r of the coefficients.  None is the coefficient that the feature of the
+        highest correlation with y would have alone: it grows with y and shrinks with X, as all
+        radii of use do.  A radius of less than a two-hundredth of that warns.
     fit_intercept : as in `LinearSVC`
     tol : float, default=1e-6
         The relative duality gap to reach.
@@ -52,6 +56,8 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
         The coefficients, most of them exactly zero.
     intercept_ : float
         The intercept.
+    radius_ : float
+        The bound that was used.
     alpha_ : float
         The penalty at which scikit-learn's Lasso has these coefficients; 0 where the bound does not
         matter.
@@ -85,7 +91,7 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        radius: float = 1.0,
+        radius: float | None = None,
         *,
         fit_intercept: bool = True,
         tol: float = 1e-6,
@@ -139,8 +145,9 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
         design = design_of(X).centred(weights, bool(self.fit_intercept))
         target, mean = design.target(y)
         ball = LassoBall(design, target, lasso_by_svm)
+        radius = self._radius(design, target)
         solution = ball.solve(
-            float(self.radius),
+            radius,
             **limits(self, end),
             progress=progress_printer(type(self).__name__, self.verbose, unit="working set"),
         )
@@ -151,6 +158,7 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
         fitted = {
             "coef_": coef,
             "intercept_": mean if design.means is None else mean - float(design.means @ coef),
+            "radius_": radius,
             "alpha_": top / design.total if top > 1e-9 * ball.first_penalty else 0.0,
             "certificate_": solution.certificate,
             "n_iter_": solution.n_iter,
@@ -161,6 +169,24 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
             say(f"{type(self).__name__}: {solution.certificate}")
         warn_if_not_converged(solution.certificate, solution.n_iter, self.max_iter, may_vanish=True)
         return self
+
+    def _radius(self, design: Any, target: np.ndarray) -> float:
+        """The bound that is asked for, or the coefficient of the best feature by itself."""
+        lengths = design.column_norms_squared()
+        products = np.abs(design.rmatvec(target))
+        best = int(np.argmax(products**2 / np.where(lengths > 0, lengths, np.inf)))
+        usual = float(products[best] / lengths[best]) if products[best] > 0 else 1.0
+        if self.radius is None:
+            return usual
+        radius = float(self.radius)
+        if radius < _USELESS * usual:
+            warn(
+                f"radius={radius:g} leaves next to nothing of any coefficient: the feature of the "
+                f"highest correlation with y would have {usual:.3g} alone. Use a radius of that "
+                "size, radius=None, or scale y.",
+                UserWarning,
+            )
+        return radius
 
     @entry_point
     def predict(self, X: Any) -> np.ndarray:

@@ -69,6 +69,11 @@ class LinearSVC(LogisticClassifier, LinearClassifier):
 
     Notes
     -----
+    Beside scikit-learn's class of this name: C means the same, but the default loss here is the
+    hinge, there its square (``loss="squared_hinge"`` gives that), and the intercept is not
+    penalised.  X is not scaled here: bring features to about the same scale first, e.g. with
+    `sklearn.preprocessing.StandardScaler` in a pipeline, or those of large numbers decide.
+
     A row of weight 2 is the same as that row given twice, and one of weight 0 is the same as
     none; a class left with no weight is as if it were not there.
 

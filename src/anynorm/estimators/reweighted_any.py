@@ -81,6 +81,11 @@ class Reweighted(MetaEstimatorMixin, BaseEstimator):
         The weights of the features in the last round; 0 for pruned ones.
     history_ : list of BlackBoxRound
         One record per round: ``coef``, ``intercept``, ``n_nonzero``.
+    certificate_ : Certificate
+        The estimator's own of the last round, for the problem with weighted features; only where
+        it has one, as the classifiers of anynorm have.
+    n_iter_ : int
+        The number of rounds.
     classes_ : ndarray of shape (2,)
         The class labels, where the estimator is a classifier.
     n_features_in_, feature_names_in_ : as in `LinearSVC`
@@ -194,8 +199,11 @@ class Reweighted(MetaEstimatorMixin, BaseEstimator):
             "estimator_": model,
             "weights_": np.ones(p) if weights is None else weights,
             "history_": history,
+            "n_iter_": len(history),
             "n_features_in_": p,
         }
+        if hasattr(model, "certificate_"):
+            fitted["certificate_"] = model.certificate_
         if hasattr(model, "classes_"):
             fitted["classes_"] = model.classes_
         keep(self, fitted, names)

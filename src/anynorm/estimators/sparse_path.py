@@ -50,7 +50,7 @@ def sparse_svm_path(
     X : {array-like, sparse matrix} of shape (n, p)
         The rows to learn from.
     y : array-like of shape (n,)
-        Their labels, of two classes.  With one class only, the path is the point w = 0.
+        Their labels, of two classes.
     sample_weight : array-like of shape (n,), float or None, default=None
         The weights of the rows, at least 0; None is 1 for all.
     fit_intercept : bool, default=True
@@ -103,9 +103,7 @@ def sparse_svm_path(
     check_values(limits | given)
     end = deadline(time_limit)
     X, names = training_matrix(X, "sparse_svm_path")
-    data = labelled_rows(
-        X, y, sample_weight, caller="sparse_svm_path", names=names, least_classes=1
-    )
+    data = labelled_rows(X, y, sample_weight, caller="sparse_svm_path", names=names)
     if len(data.classes) > 2:
         raise ValueError(
             f"y has {len(data.classes)} classes; a path is for two. Use anynorm.SparseSVC or "
@@ -114,7 +112,7 @@ def sparse_svm_path(
         )
     problem = path_problem(
         data,
-        _signs(data),
+        data.signs(0),
         fit_intercept=fit_intercept,
         penalty_weights=usable_penalties(penalty_weights, data),
     )
@@ -201,12 +199,3 @@ def warn_of_gaps(paths: Sequence[SolutionPath | LassoPath], tol: float = VERIFIE
             "verified). Each certificate says how far a point is from optimal. Bring the features "
             "to one scale, e.g. with sklearn.preprocessing.StandardScaler."
         )
-
-
-def _signs(data: Labelled) -> np.ndarray:
-    """The labels as -1.0 and +1.0; a class that is alone is +1 unless it is a number below 1."""
-    if len(data.classes) == 2:
-        return data.signs(0)
-    label = data.classes[0]
-    negative = data.classes.dtype.kind in "biuf" and label < 1
-    return np.full(len(data.codes), -1.0 if negative else 1.0)

@@ -131,6 +131,10 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
 
     Notes
     -----
+    The penalty compares coefficients, so features must be of about the same scale.  A scaler in a
+    pipeline around this estimator is fitted to all rows, those that the folds hold out among
+    them: ``anynorm fit`` scales inside the folds.
+
     Several classes are handled one against the rest, and chosen by the score of the whole
     classifier: its accuracy is an exact step function of s, or of C, too.
 

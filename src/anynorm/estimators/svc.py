@@ -110,6 +110,9 @@ class SVC(KernelClassifier):
     none; a class left with no weight is as if it were not there.
     A norm without a weighted form, as `Mahalanobis`, cannot have weights.
 
+    X is not scaled here: a kernel compares distances, in which features of large numbers decide.
+    Bring them to about the same scale first, e.g. with `sklearn.preprocessing.StandardScaler`.
+
     Probabilities come from scikit-learn's `CalibratedClassifierCV` around this estimator.
 
     Examples

@@ -100,7 +100,6 @@ def labelled_rows(
     names: np.ndarray | None = None,
     class_weight: str | Mapping[Any, float] | None = None,
     C: float = 1.0,
-    least_classes: int = 2,
 ) -> Labelled:
     """Check labels and weights for the rows of a usable X, given to what is called `caller`."""
     labels, codes = _encode(_usable_labels(y, X.shape[0], caller))
@@ -108,7 +107,7 @@ def labelled_rows(
         labels, codes = y.reordered(labels, codes)
     weights = usable_weights(sample_weight, X.shape[0])
     weights = _with_class_weight(class_weight, labels, codes, weights)
-    kept = _classes_with_weight(labels, codes, weights, least_classes)
+    kept = _classes_with_weight(labels, codes, weights)
     total = X.shape[0] if weights is None else float(weights.sum())
     if not 1 / LARGEST <= C * total <= LARGEST:
         raise ValueError(
@@ -308,14 +307,14 @@ def _with_class_weight(
 
 
 def _classes_with_weight(
-    labels: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, least: int
+    labels: np.ndarray, codes: np.ndarray, weights: np.ndarray | None
 ) -> np.ndarray:
-    """Places in `labels` of the classes, at least `least`, that have a row of positive weight."""
+    """Places in `labels` of the classes, at least two, that have a row of positive weight."""
     if weights is None:
         kept = np.arange(len(labels))
     else:
         kept = np.unique(codes[weights > 0])
-    if len(kept) >= least:
+    if len(kept) >= 2:
         return kept
     if len(labels) == 1:
         raise ValueError(

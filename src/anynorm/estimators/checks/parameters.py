@@ -113,8 +113,9 @@ _RULES: dict[str, Rule] = {
         "a positive, finite number (an upper bound of the points' lengths)",
     ),
     "radius": (
-        is_positive,
-        "a positive, finite number (the largest 1-norm of the coefficients)",
+        _is_positive_or_none,
+        "a positive, finite number (the largest 1-norm of the coefficients) or None (of the size "
+        "that the data suggest)",
     ),
     "loss": (
         lambda value: value in LOSSES if isinstance(value, str) else isinstance(value, Loss),
@@ -134,7 +135,8 @@ _RULES: dict[str, Rule] = {
     ),
     "budget": (
         is_count_or_share,
-        "at least 1 (an integer, a count) or in (0, 1] (a float, a share of the weight)",
+        "at least 1 (an integer, a count) or in (0, 1] (a float, a share of the weight: 1.0 is all "
+        "of it, 1 a single row)",
     ),
     **dict.fromkeys(
         (
