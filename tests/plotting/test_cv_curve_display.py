@@ -57,3 +57,12 @@ def test_only_curves_can_be_drawn():
     walk = ReweightedSVCCV([0.1], max_rounds=2, cv=2).fit(X, Y)
     with pytest.raises(ValueError, match="ReweightedSVCCV has no scores along a path"):
         CVCurveDisplay.from_estimator(walk)
+
+
+def test_the_range_that_matters_is_shown():
+    low, high = [0.0, 1.0, 4.0], [1.0, 4.0, 100.0]
+    score, error, features = [0.5, 0.9, 0.8], [0.1, 0.1, 0.1], [0, 2, 9]
+    display = CVCurveDisplay(low, high, score, error, features, chosen=2.0)
+    assert display.plot().ax_.get_xlim() == (0.0, 5.0)
+    assert display.plot(whole=True).ax_.get_xlim() == (0.0, 100.0)
+    assert display.plot(log=True).ax_.get_xscale() == "log"

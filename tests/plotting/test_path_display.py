@@ -1,6 +1,7 @@
 """The picture of a path shows its coefficients, labels the largest and marks the joints."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -96,3 +97,24 @@ def test_estimators():
         PathDisplay.from_estimator(SparseSVCCV())
     with pytest.raises(ValueError, match="LinearSVC has no path"):
         PathDisplay.from_estimator(LinearSVC().fit(X, Y))
+
+
+def test_the_range_that_matters_is_shown():
+    """The chosen s = 4.3 was a smear at the left edge of a path that runs to 2233."""
+    s = np.array([0.0, 1.0, 2.0, 4.0, 100.0])
+    coefs = np.array([[0.0, 0.0], [1.0, 0.0], [1.5, -0.5], [2.0, -2.0], [3.0, -97.0]])
+    display = PathDisplay(s, coefs, ["a", "b"], chosen=2.0).plot()
+    assert display.ax_.get_xlim() == (0.0, 5.0)
+    assert display.ax_.get_ylim()[0] > -5.0
+    at_end = -2.0 - 95.0 / 96.0  # the line of b at s = 5
+    assert display.labels_[0].xy == (5.0, pytest.approx(at_end))
+    assert display.joints_.get_xdata().tolist() == [0.0, 1.0, 2.0, 4.0]
+    whole = PathDisplay(s, coefs, ["a", "b"], chosen=2.0).plot(whole=True)
+    assert whole.ax_.get_xlim() == (0.0, 100.0)
+    log = PathDisplay(s, coefs, ["a", "b"], chosen=2.0).plot(whole=True, log=True)
+    assert log.ax_.get_xscale() == "log"
+    assert log.ax_.get_xlim() == (1.0, 100.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a mark at s = 0 would be infinitely far to the left
+        log.figure_.draw_without_rendering()
+    assert PathDisplay(s, coefs, chosen=60.0).plot().ax_.get_xlim() == (0.0, 100.0)

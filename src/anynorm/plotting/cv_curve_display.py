@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from anynorm.plotting._axes import axes_or_new, draw_features
+from anynorm.plotting._axes import axes_or_new, draw_features, set_range, shown_end
 
 
 class CVCurveDisplay:
@@ -72,13 +72,26 @@ class CVCurveDisplay:
         self.score_name = score_name
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None, **line: Any) -> Self:
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        whole: bool = False,
+        log: bool = False,
+        ax: Any = None,
+        **line: Any,
+    ) -> Self:
         """Draw the curve of a fitted estimator.
 
         Parameters
         ----------
         estimator : SparseSVCCV
             Fitted.
+        whole : bool, default=False
+            Whether to show the path to its end.  Otherwise it is shown to two and a half times the
+            chosen s, where the rest would take most of the room, as in the report.
+        log : bool, default=False
+            Whether s is on a logarithmic axis.
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a new figure.
         **line : dict
@@ -108,15 +121,20 @@ class CVCurveDisplay:
             float(np.ravel(estimator.s_)[0]),
             name,
         )
-        return display.plot(ax=ax, **line)
+        return display.plot(ax=ax, whole=whole, log=log, **line)
 
-    def plot(self, *, ax: Any = None, **line: Any) -> Self:
+    def plot(self, *, ax: Any = None, whole: bool = False, log: bool = False, **line: Any) -> Self:
         """Draw the curves.
 
         Parameters
         ----------
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a new figure.
+        whole : bool, default=False
+            Whether to show the path to its end.  Otherwise it is shown to two and a half times the
+            chosen s, where the rest would take most of the room, as in the report.
+        log : bool, default=False
+            Whether s is on a logarithmic axis.
         **line : dict
             Further arguments of the score's line.
 
@@ -157,7 +175,7 @@ class CVCurveDisplay:
             handles.append(self.lines_[-1])
         ax.set_xlabel("s, the 1-norm of the coefficients")
         ax.set_ylabel(f"cross-validated {self.score_name}")
-        ax.set_xlim(left=0)
+        set_range(ax, s, shown_end(s, self.chosen, whole), log)
         ax.legend(handles=handles)
         self.figure_, self.ax_, self.features_ax_ = ax.figure, ax, right
         return self

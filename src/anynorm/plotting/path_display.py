@@ -9,16 +9,18 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.estimators.paths.solution_path import SolutionPath
-from anynorm.plotting._axes import axes_or_new
+from anynorm.plotting._axes import axes_or_new, set_range, shown_end
 
+_ROOM = 0.05  # of the coefficients' range, above and below
 _LINE_HEIGHT = 1.25  # of the size of the letters: lines of text stay apart
 
 
 class PathDisplay:
     """The coefficients of the 1-norm SVM's path against s.
 
-    The features with the largest coefficients at the end are coloured and labelled, all others
-    that are ever in use are thin grey lines.  Short strokes along the lower edge mark the joints.
+    The features with the largest coefficients where the figure ends are coloured and labelled, all
+    others that are ever in use are thin grey lines.  Short strokes along the lower edge mark the
+    joints.
 
     Parameters
     ----------
@@ -76,6 +78,8 @@ class PathDisplay:
         *,
         chosen: float | None = None,
         n_labels: int = 10,
+        whole: bool = False,
+        log: bool = False,
         ax: Any = None,
         **line: Any,
     ) -> Self:
@@ -89,6 +93,11 @@ class PathDisplay:
             An s to mark.
         n_labels : int, default=10
             The most features to label.
+        whole : bool, default=False
+            Whether to show the path to its end.  Otherwise it is shown to two and a half times the
+            chosen s, where the rest would take most of the room, as in the report.
+        log : bool, default=False
+            Whether s is on a logarithmic axis.
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a new figure.
         **line : dict
@@ -100,7 +109,8 @@ class PathDisplay:
             The display, drawn.
         """
         names = getattr(path, "feature_names_in_", None)
-        return cls(path.s, path.coefs, names, chosen).plot(ax=ax, n_labels=n_labels, **line)
+        display = cls(path.s, path.coefs, names, chosen)
+        return display.plot(ax=ax, n_labels=n_labels, whole=whole, log=log, **line)
 
     @classmethod
     def from_estimator(
@@ -109,6 +119,8 @@ class PathDisplay:
         *,
         class_label: Any = None,
         n_labels: int = 10,
+        whole: bool = False,
+        log: bool = False,
         ax: Any = None,
         **line: Any,
     ) -> Self:
@@ -122,6 +134,11 @@ class PathDisplay:
             The class whose path against the rest is drawn; needed for more than two classes.
         n_labels : int, default=10
             The most features to label.
+        whole : bool, default=False
+            Whether to show the path to its end.  Otherwise it is shown to two and a half times the
+            chosen s, where the rest would take most of the room, as in the report.
+        log : bool, default=False
+            Whether s is on a logarithmic axis.
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a new figure.
         **line : dict
@@ -149,9 +166,18 @@ class PathDisplay:
                 )
             index = classes.index(class_label)
         chosen = float(np.ravel(estimator.s_)[index])
-        return cls.from_path(paths[index], chosen=chosen, n_labels=n_labels, ax=ax, **line)
+        shown: dict[str, Any] = {"n_labels": n_labels, "whole": whole, "log": log, "ax": ax}
+        return cls.from_path(paths[index], chosen=chosen, **shown, **line)
 
-    def plot(self, *, ax: Any = None, n_labels: int = 10, **line: Any) -> Self:
+    def plot(
+        self,
+        *,
+        ax: Any = None,
+        n_labels: int = 10,
+        whole: bool = False,
+        log: bool = False,
+        **line: Any,
+    ) -> Self:
         """Draw the coefficients.
 
         Parameters
@@ -160,6 +186,11 @@ class PathDisplay:
             Where to draw; None makes a new figure.
         n_labels : int, default=10
             The most features to label.
+        whole : bool, default=False
+            Whether to show the path to its end.  Otherwise it is shown to two and a half times the
+            chosen s, where the rest would take most of the room, as in the report.
+        log : bool, default=False
+            Whether s is on a logarithmic axis.
         **line : dict
             Further arguments of the labelled features' lines.
 
@@ -173,6 +204,7 @@ class PathDisplay:
 
         ax = axes_or_new(ax, figsize=(8.0, 5.0))
         self.figure_, self.ax_ = ax.figure, ax
+        self._end = shown_end(self.s, self.chosen, whole)
         largest, others = self._features(n_labels)
         grey = [np.column_stack([self.s, self._drawn(j)]) for j in others]
         self.others_ = LineCollection(grey, colors="0.7", linewidths=0.7, zorder=1)
@@ -187,9 +219,10 @@ class PathDisplay:
             }
             self.lines_ += ax.plot(self.s, self._drawn(j), **(style | line))
         ax.axhline(0.0, color="0.4", linewidth=0.6, zorder=0)
+        joints = self.s[(self.s <= self._end) & ((self.s > 0) | (not log))]
         (self.joints_,) = ax.plot(
-            self.s,
-            np.zeros(len(self.s)),
+            joints,
+            np.zeros(len(joints)),
             "|",
             color="black",
             markersize=7,
@@ -203,18 +236,37 @@ class PathDisplay:
             self.chosen_ = ax.axvline(self.chosen, color="black", linestyle="--", linewidth=1.0)
         ax.margins(x=0.0)
         ax.autoscale()
+        set_range(ax, self.s, self._end, log)
+        low, high = self._reach()
+        ax.set_ylim(low - _ROOM * (high - low), high + _ROOM * (high - low))
         ax.set_xlabel("s, the 1-norm of the coefficients")
         ax.set_ylabel("coefficient")
         self.labels_ = self._label_ends(largest)
         return self
 
     def _features(self, n_labels: int) -> tuple[list[int], list[int]]:
-        """The features to label, the largest at the end first, and all others ever in use."""
+        """The features to label, the largest at the end shown first, and all others ever in use."""
         used = np.flatnonzero(np.diff(self.coefs.indptr))
-        ends = np.abs(self.coefs[[-1]].toarray()[0][used])
+        ends = np.abs(self._at_end()[used])
         peaks = abs(self.coefs).max(axis=0).toarray().ravel()[used]  # a row in SciPy 1.12
         order = used[np.lexsort((used, -peaks, -ends))].tolist()
         return order[:n_labels], order[n_labels:]
+
+    def _at_end(self) -> np.ndarray:
+        """The coefficients where the figure ends."""
+        k = min(int(np.searchsorted(self.s, self._end)), len(self.s) - 1)
+        after = self.coefs[[k]].toarray()[0]
+        if k == 0 or self.s[k] == self._end:
+            return after
+        share = (self._end - self.s[k - 1]) / (self.s[k] - self.s[k - 1])
+        return (1 - share) * self.coefs[[k - 1]].toarray()[0] + share * after
+
+    def _reach(self) -> tuple[float, float]:
+        """The smallest and the largest coefficient in the figure; -1 and 1 where all are 0."""
+        shown = self.coefs.tocsr()[np.flatnonzero(self.s <= self._end)]
+        values = np.concatenate([shown.data, self._at_end(), [0.0]])
+        low, high = float(values.min()), float(values.max())
+        return (low, high) if high > low else (-1.0, 1.0)
 
     def _values(self, j: int) -> np.ndarray:
         return self.coefs[:, [j]].toarray()[:, 0]
@@ -230,7 +282,7 @@ class PathDisplay:
 
     def _label_ends(self, features: list[int]) -> list[Any]:
         """Names beside the ends of the lines, moved apart where they would overlap."""
-        ends = np.array([self._values(j)[-1] for j in features])
+        ends = self._at_end()[features]
         height = self.ax_.get_window_extent().height
         size = 9.0
         room = _LINE_HEIGHT * size * self.figure_.dpi / 72 / height
@@ -239,7 +291,7 @@ class PathDisplay:
         return [
             self.ax_.annotate(
                 self._name(j),
-                xy=(self.s[-1], end),
+                xy=(self._end, end),
                 xytext=(1.03, place),
                 textcoords=self.ax_.transAxes,
                 va="center",

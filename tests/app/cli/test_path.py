@@ -62,6 +62,11 @@ def test_features_that_enter_and_leave_keep_the_count(iris, tmp_path):
         middle = path.s[k : k + 2].mean()
         assert used == {names[j] for j in np.flatnonzero(path.coef_at(s=middle)[0])}
     assert math.isinf(float(table["C"].iloc[-1]))
+    weights = pd.read_csv(tmp_path / "joints_weights.csv")
+    for k in range(path.n_joints):
+        shown = weights[weights["joint"] == k].set_index("feature")["weight"]
+        coef = path.coef_at(s=path.s[k])[0]
+        assert shown.to_dict() == pytest.approx({names[j]: coef[j] for j in np.flatnonzero(coef)})
 
 
 def test_limits_end_the_path(iris):
@@ -88,7 +93,8 @@ def test_quiet_prints_nothing(iris, tmp_path):
         ((), "--target"),
         (("--target", "species", "--positive", "rose"), "'rose'"),
         (("--target", "species", "--positive", "setosa", "--scale", "log"), "--scale"),
-        (("--target", "species", "--positive", "setosa", "--s-max", "-1"), "s_max"),
+        (("--target", "species", "--positive", "setosa", "--s-max", "-1"), "--s-max must be"),
+        (("--target", "species", "--positive", "setosa", "--max-joints", "0"), "--max-joints"),
     ],
 )
 def test_bad_input_exits_with_2(iris, more, message):

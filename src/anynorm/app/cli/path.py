@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import pathlib
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from anynorm.app.cli import arguments, output
 
 if TYPE_CHECKING:
-    from anynorm.estimators.paths.solution_path import SolutionPath
+    from anynorm.app.job.joints import Followed
 
 
 def path(
@@ -18,7 +19,12 @@ def path(
     target: arguments.Target = None,
     file: Annotated[
         pathlib.Path | None,
-        typer.Option("--output", "-o", help="A CSV file for the table, instead of the terminal."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="A CSV file for the table, instead of the terminal; a second file beside it "
+            "gets the weights of the features at every joint.",
+        ),
     ] = None,
     id: arguments.Id = None,
     positive: arguments.Positive = None,
@@ -45,10 +51,14 @@ def path(
     """
     with output.exit_codes(quiet=quiet):
         from anynorm.app.job import follow
-        from anynorm.app.job.options import FitOptions
+        from anynorm.app.job.options import FitOptions, OptionError
         from anynorm.app.tables import read_table
 
         FitOptions(scale=scale, max_features=max_features, time_limit=time_limit)
+        if max_joints is not None and max_joints < 1:
+            raise OptionError("--max-joints must be at least 1.")
+        if s_max is not None and not 0 <= s_max < math.inf:
+            raise OptionError("--s-max must be a finite number of at least 0.")
         table = read_table(
             data,
             target=target,
@@ -68,7 +78,7 @@ def path(
             s_max=s_max,
             time_limit=time_limit,
         )
-        _show(found.joints(), found.path, file, quiet=quiet, as_json=as_json)
+        _show(found, file, quiet=quiet, as_json=as_json)
         if not found.converged:
             output.err().print(
                 f"[bold yellow]Not converged:[/] the path ends at s = {found.path.s[-1]:.6g} "
@@ -77,13 +87,14 @@ def path(
             raise typer.Exit(output.NOT_CONVERGED)
 
 
-def _show(
-    joints: Any, path: SolutionPath, file: pathlib.Path | None, *, quiet: bool, as_json: bool
-) -> None:
+def _show(found: Followed, file: pathlib.Path | None, *, quiet: bool, as_json: bool) -> None:
     from anynorm.app.job.writing import write_text
 
+    joints, path = found.joints(), found.path
     if file is not None:
+        weights = file.with_name(f"{file.stem}_weights{file.suffix}")
         write_text(file, joints.to_csv(index=False))
+        write_text(weights, found.weights().to_csv(index=False))
     if as_json:
         values = {
             "stopped": path.stopped,
@@ -107,7 +118,7 @@ def _show(
         output.print_table(header, rows, texts=("enters", "leaves"))
     if not quiet and not as_json:
         end = "its end" if path.stopped == "end" else path.stopped
-        where = "" if file is None else f"; written to {file}"
+        where = "" if file is None else f"; written to {file} and {weights}"
         output.err().print(
             f"{path.n_joints:,} joints to {end} at s = {path.s[-1]:.6g}, up to "
             f"{path.n_nonzero.max():,} of {path.n_features_in_:,} features, largest gap "

@@ -23,10 +23,11 @@ _TOL = 1e-4  # gap of every joint: the default tol of estimators
 
 @dataclass(frozen=True)
 class Followed:
-    """A path, and what its features are called."""
+    """A path, what its features are called, and what they were divided by."""
 
     path: SolutionPath
     names: np.ndarray
+    scales: np.ndarray
 
     @property
     def converged(self) -> bool:
@@ -56,6 +57,21 @@ class Followed:
                 "gap": path.gaps,
                 "enters": [self._listed(a - b) for a, b in zip(ahead, behind, strict=True)],
                 "leaves": [self._listed(b - a) for a, b in zip(ahead, behind, strict=True)],
+            }
+        )
+
+    def weights(self) -> pd.DataFrame:
+        """A row per joint and feature in use there: its weight, and that in the file's units."""
+        coefs = self.path.coefs.tocoo()
+        order = np.lexsort([-np.abs(coefs.data), coefs.row])
+        rows, columns, values = coefs.row[order], coefs.col[order], coefs.data[order]
+        return pd.DataFrame(
+            {
+                "joint": rows,
+                "s": self.path.s[rows],
+                "feature": self.names[columns],
+                "weight": values,
+                "weight_original_units": values / self.scales[columns],
             }
         )
 
@@ -94,4 +110,4 @@ def follow(table: Table, *, scale: str = "standard", **limits: Any) -> Followed:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # `converged` says so
         path = sparse_svm_path(X, OrderedLabels(table.target, classes), **limits)
-    return Followed(path, np.asarray(preparation.get_feature_names_out()))
+    return Followed(path, np.asarray(preparation.get_feature_names_out()), preparation.scales_)

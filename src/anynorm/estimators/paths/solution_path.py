@@ -411,7 +411,7 @@ class SolutionPath:
         ax : matplotlib Axes or None, default=None
             Where to draw; None makes a new figure.
         **line : dict
-            Further arguments of the labelled features' lines, e.g. ``linewidth``.
+            Further arguments of `PathDisplay.from_path`, e.g. ``log=True``, ``linewidth=2``.
 
         Returns
         -------
