@@ -145,3 +145,23 @@ def test_all_classes_are_printed_and_files_name_their_class(opened, tmp_path):
     assert {row["class"] for row in rows} == {"a"}
     assert {float(row["s"]) for row in rows} == {page.shown()[0]}
     assert all(len(row["selection_frequency"]) < 20 for row in rows)
+
+
+def test_models_side_by_side(opened, tmp_path):
+    written(tmp_path, np.array(["ill", "well"])[np.arange(45) % 2])
+    given = ["compare", tmp_path / "data.csv", "--target", "kind", "--id", "name", "--cv", 3]
+    more = ["--models", "sparse,linear", "-o", tmp_path / "both"]
+    result = CliRunner().invoke(app, [str(part) for part in (*given, *more)])
+    assert result.exit_code == 0, result.output
+    page = opened(tmp_path / "both" / "compare.html")
+    table = {row["name"]: row for row in rows_of(tmp_path / "both" / "compare.csv")}
+    for name, row in table.items():
+        cells = page.page.locator(f"tr:has(a:text-is('{name}')) td").all_inner_texts()
+        assert cells[0] == f"{100 * float(row['error']):.1f}%"
+    marks = page.page.locator(".chart .dot, .chart .marker")
+    assert marks.count() == 2
+    assert marks.nth(1).bounding_box()["y"] > marks.nth(0).bounding_box()["y"] + 20
+    assert page.quiet(), page.complaints
+    page.page.click("a:text-is('linear')")
+    page.page.wait_for_selector("html[data-ready]", state="attached")
+    assert "Held-out samples" in page.page.inner_text("main")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from anynorm.app.cli.card import card
+from anynorm.app.cli.compare import compare
 from anynorm.app.cli.doctor import doctor
 from anynorm.app.cli.example import example
 from anynorm.app.cli.fit import fit
@@ -25,6 +26,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(fit)
+app.command()(compare)
 app.command()(predict)
 app.command()(card)
 app.command()(path)

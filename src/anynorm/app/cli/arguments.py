@@ -79,6 +79,30 @@ MaxFeatures = Annotated[
     int | None,
     choice_option(help="The most features (of each class, if more than two); for --model sparse."),
 ]
+Scoring = Annotated[
+    str,
+    choice_option(
+        metavar="error|balanced|auc",
+        help="What chooses: the error, the mean of the classes' errors, or the area under the ROC "
+        "curve.",
+    ),
+]
+ClassWeight = Annotated[
+    str | None,
+    choice_option(
+        metavar="balanced|LABEL=WEIGHT,...",
+        help="What rows of a class weigh in the fit; balanced: all classes the same in total.",
+    ),
+]
+Cv = Annotated[
+    str,
+    choice_option(
+        metavar="FOLDS|loo",
+        help="The number of folds, or loo to leave one row (one group) out at a time.",
+    ),
+]
+Seed = Annotated[int, run_option(help="Seeds the folds.")]
+Jobs = Annotated[int, run_option("--jobs", "-j", help="Threads; -1 takes all cores.")]
 TimeLimit = Annotated[
     float | None,
     run_option(metavar="SECONDS", help="The most seconds."),

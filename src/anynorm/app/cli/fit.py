@@ -66,28 +66,9 @@ def fit(
             help="The most support vectors, or a share of the rows; for --model budget."
         ),
     ] = None,
-    scoring: Annotated[
-        str,
-        arguments.choice_option(
-            metavar="error|balanced|auc",
-            help="What chooses: the error, the mean of the classes' errors, or the area "
-            "under the ROC curve.",
-        ),
-    ] = "error",
-    class_weight: Annotated[
-        str | None,
-        arguments.choice_option(
-            metavar="balanced|LABEL=WEIGHT,...",
-            help="What rows of a class weigh in the fit; balanced: all classes the same in total.",
-        ),
-    ] = None,
-    cv: Annotated[
-        str,
-        arguments.choice_option(
-            metavar="FOLDS|loo",
-            help="The number of folds, or loo to leave one row (one group) out at a time.",
-        ),
-    ] = "5",
+    scoring: arguments.Scoring = "error",
+    class_weight: arguments.ClassWeight = None,
+    cv: arguments.Cv = "5",
     rule: Annotated[
         str,
         arguments.choice_option(
@@ -97,11 +78,8 @@ def fit(
             "--model reweighted.",
         ),
     ] = "best",
-    seed: Annotated[int, arguments.run_option(help="Seeds the folds.")] = 0,
-    jobs: Annotated[
-        int,
-        arguments.run_option("--jobs", "-j", help="Threads; -1 takes all cores."),
-    ] = -1,
+    seed: arguments.Seed = 0,
+    jobs: arguments.Jobs = -1,
     time_limit: arguments.TimeLimit = None,
     quiet: arguments.Quiet = False,
     as_json: arguments.Json = False,

@@ -5,6 +5,7 @@ static/.
 """
 
 from anynorm.app.report.budget_report import BudgetReport
+from anynorm.app.report.compare_report import CompareReport, ModelRow
 from anynorm.app.report.content import Evaluation, GridView, ReliabilityView, Report
 from anynorm.app.report.generic_report import GenericReport
 from anynorm.app.report.page import html, path_html, write_report
@@ -14,9 +15,11 @@ from anynorm.app.report.walk_report import WalkReport
 __all__ = [
     "BudgetReport",
     "ClassView",
+    "CompareReport",
     "Evaluation",
     "GenericReport",
     "GridView",
+    "ModelRow",
     "PathReport",
     "ReliabilityView",
     "Report",
