@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from anynorm.design.threads import allowed, entry_point, run
 from anynorm.design.watch import look
 from anynorm.estimators._messages import say_certificates, warn_if_not_converged
+from anynorm.estimators._notebook import SummarisedEstimator
 from anynorm.estimators.checks.labels import Labelled
 from anynorm.estimators.checks.parameters import check_parameters, intercept_kind, seed
 from anynorm.losses import get_loss
@@ -49,7 +50,7 @@ def labels_of(scores: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return classes[best]
 
 
-class FittedClassifier(ClassifierMixin, BaseEstimator):
+class FittedClassifier(SummarisedEstimator, ClassifierMixin, BaseEstimator):
     """Base class of linear and kernel classifiers: how a fit begins, and labels from scores."""
 
     _kept: ClassVar[tuple[str, ...]] = ("_duals",)  # private, and a part of the fitted state
