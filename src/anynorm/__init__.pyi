@@ -15,6 +15,7 @@ from anynorm.app.model_files import save_model as save_model
 from anynorm.app.onnx import to_onnx as to_onnx
 from anynorm.estimators.budget_svc import BudgetSVC as BudgetSVC
 from anynorm.estimators.constrained_lasso import ConstrainedLasso as ConstrainedLasso
+from anynorm.estimators.constrained_lasso_cv import ConstrainedLassoCV as ConstrainedLassoCV
 from anynorm.estimators.dictionaries import KernelDictionary as KernelDictionary
 from anynorm.estimators.dictionaries import PolynomialDictionary as PolynomialDictionary
 from anynorm.estimators.kernel_lasso import kernel_lasso as kernel_lasso

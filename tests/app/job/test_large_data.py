@@ -167,7 +167,7 @@ def test_class_weights_reach_other_models(model):
         ({"class_weight": "heavy"}, "--class-weight must be balanced, or weights"),
         ({"class_weight": "few=-1"}, "--class-weight must be balanced, or weights"),
         ({"loss": "logistic"}, "--loss must be one of auto, hinge, squared_hinge"),
-        ({"loss": "hinge", "model": "linear"}, "--loss is for --model sparse"),
+        ({"loss": "hinge", "model": "kernel"}, "--loss is for --model sparse"),
     ],
 )
 def test_options_that_cannot_be_used(given, message):

@@ -220,7 +220,7 @@ def test_command_refuses_bad_input_with_code_2(folder, frame):
         ((data, data), "data.csv"),
         ((model, folder / "no.csv"), "no.csv: there is no such file"),
         ((model, data, "-o", data), "is one of the files to read"),
-        ((model, data, "--format", "excel"), "format must be one of"),
+        ((model, data, "--format", "html"), "--format must be one of"),
     ]:
         code, out, err = run(*arguments)
         assert (code, out) == (2, "")

@@ -153,6 +153,7 @@ def _others() -> dict[str, Callable[[], Made]]:
     rows = [(np.arange(0, 36, 2), np.arange(1, 36, 2)), (np.arange(1, 36, 2), np.arange(0, 36, 2))]
     return {
         "lasso": lambda: (anynorm.ConstrainedLasso(3.0).fit(X, TARGET), X),
+        "lasso-cv": lambda: (anynorm.ConstrainedLassoCV(cv=3).fit(X, TARGET), X),
         "lasso-frame": lambda: (
             anynorm.ConstrainedLasso(2.0).fit(FRAME[["size", "dose"]], TARGET),
             FRAME[["size", "dose"]],

@@ -53,11 +53,25 @@ def fit(
     loss: Annotated[
         str,
         arguments.choice_option(
-            metavar="auto|hinge|squared_hinge",
-            help="For --model sparse. hinge: the exact path. squared_hinge: a range of C, much "
-            "faster on large data. auto: the path where it takes some seconds at the most.",
+            metavar="auto|hinge|squared_hinge|logistic|squared|absolute",
+            help="For --model sparse: hinge, the exact path; squared_hinge, a range of C, much "
+            "faster on large data; auto, the path where it takes some seconds at the most. "
+            "--model linear and reweighted have all five, and auto is the hinge.",
         ),
     ] = "auto",
+    C: Annotated[
+        str | None,
+        arguments.choice_option(
+            "--C", metavar="C,C,...", help="The values of C to choose from; not for --model sparse."
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        arguments.choice_option(
+            help="A column (or a pattern) that the sparse model uses in any case: it is not "
+            "penalised; can be repeated. --drop leaves columns out."
+        ),
+    ] = None,
     scale: arguments.Scale = "standard",
     max_features: arguments.MaxFeatures = None,
     budget: Annotated[
@@ -98,7 +112,7 @@ def fit(
         options = FitOptions(
             model=model, scale=scale, max_features=max_features, scoring=scoring, cv=cv, rule=rule,
             budget=budget, seed=seed, jobs=jobs, time_limit=time_limit, loss=loss,
-            class_weight=class_weight,
+            class_weight=class_weight, C=C, keep=tuple(keep or ()),
         )  # fmt: skip
         usable_folder(folder)
         if test is not None and test.exists() and data.exists() and test.samefile(data):

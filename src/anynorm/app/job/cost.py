@@ -64,7 +64,7 @@ def method_for(task: Task, searches: int) -> tuple[str, list[str]]:
             f"--loss squared_hinge has all folds in memory together, and takes at most "
             f"{MOST_TOGETHER}; --cv gives {len(task.splits)}. Use fewer folds, or --loss hinge."
         )
-    if asked != "auto" or many or paths <= MOST_FOR_PATHS:
+    if asked != "auto" or many or task.options.keep or paths <= MOST_FOR_PATHS:
         return "hinge" if asked == "auto" else asked, []
     return "squared_hinge", [
         "The squared hinge loss over a range of C, instead of the exact path of the hinge loss: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from anynorm.app.job.row_order import row_order
 from anynorm.app.job.schedule import Doing, Schedule, Show
 from anynorm.app.job.walk_learning import learn_walk
 from anynorm.app.tables import Preparation, Table, TableError
+from anynorm.app.tables.errors import near_names
 from anynorm.design.threads import Threads
 from anynorm.estimators._cross_validation import standard_error
 from anynorm.estimators._messages import warn
@@ -203,6 +205,8 @@ def _fitted(
     y = codes_of(table.target, classes)
     _check_weights(options, classes)
     whole = Preparation(scale=options.scale).fit(table.features)
+    if options.keep:
+        options = replace(options, keep=_kept(options.keep, list(whole.kinds_)))
     held = None if test is None else _Asked.of(test, table, y, classes, whole)
     splits, fold_notes = make_splits(y, table.groups, options)
     if table.groups is None:
@@ -332,6 +336,19 @@ def _check_weights(options: FitOptions, classes: np.ndarray) -> None:
             f"--class-weight names {strange[0]!r}, which is no class; there are "
             f"{', '.join(labels[:6])}{', ...' if len(labels) > 6 else ''}."
         )
+
+
+def _kept(patterns: tuple[str, ...], columns: list[str]) -> tuple[str, ...]:
+    """The columns that --keep names; raises where one is not there."""
+    found: list[str] = []
+    for pattern in patterns:
+        names = [pattern] if pattern in columns else fnmatch.filter(columns, pattern)
+        if not names:
+            raise OptionError(
+                f"--keep {pattern}: there is no such column. {near_names(pattern, columns)}"
+            )
+        found += names
+    return tuple(dict.fromkeys(found))
 
 
 def _balance_notes(options: FitOptions, y: np.ndarray, classes: np.ndarray) -> list[str]:

@@ -88,15 +88,15 @@ _CHOSEN = ("budget", "C", "gamma")
 
 def candidates_of(task: Task) -> list[Candidate]:
     """What is tried, simplest first; "width" is gamma in units of "scale"."""
-    model, budget = task.options.model, task.options.budget
+    model, budget, Cs = task.options.model, task.options.budget, task.options.C
     if model == "linear":
-        return [{"C": C} for C in _LINEAR_CS]
+        return [{"C": C} for C in Cs or _LINEAR_CS]
     if model == "budget" and budget is None:
         budgets = [each for each in _BUDGETS if each < len(task.y)] or [2]
-        tried = product(budgets, _BUDGET_CS)
+        tried = product(budgets, Cs or _BUDGET_CS)
         return [{"budget": each, "C": C, "width": 1.0} for each, C in tried]
     more = {} if budget is None else {"budget": budget}
-    return [{**more, "C": C, "width": width} for C, width in product(_KERNEL_CS, _WIDTHS)]
+    return [{**more, "C": C, "width": width} for C, width in product(Cs or _KERNEL_CS, _WIDTHS)]
 
 
 def fitted(
@@ -109,6 +109,8 @@ def fitted(
     given["class_weight"] = task.class_weight
     if task.options.model == "budget":
         given["strict"] = True
+    if task.options.model == "linear" and task.options.loss != "auto":
+        given["loss"] = task.options.loss
     if task.options.model in ("linear", "budget"):
         given["random_state"] = task.options.seed
     return _MODELS[task.options.model](**given, time_limit=time_limit).fit(X, y)

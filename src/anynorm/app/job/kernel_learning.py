@@ -13,7 +13,7 @@ from anynorm.estimators.checks.labels import validate
 from anynorm.estimators.svc_cv import SVCCV
 from anynorm.problem.solution import Status
 
-_GRID = np.logspace(-2, 3, 6)  # each C ten times the last
+_GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # each C ten times the last
 _WIDTHS = 5  # from a sixteenth to 16 times gamma="scale"
 
 
@@ -21,9 +21,10 @@ def learn_kernel(task: Task, schedule: Schedule, what: str) -> Learned:
     """Choose C and gamma by cross-validation; parameters as in `learn_path`."""
     options, labels = task.options, task.labels
     preparation, X = task.prepared()
-    schedule.begin(what, len(task.splits) * len(_GRID) * _WIDTHS + 1)
+    grid_of_C = np.array(options.C or _GRID)
+    schedule.begin(what, len(task.splits) * len(grid_of_C) * _WIDTHS + 1)
     model = SVCCV(
-        Cs=_GRID,
+        Cs=grid_of_C,
         gammas=_WIDTHS,
         cv=len(task.splits),
         scoring=SCORERS[options.scoring],
@@ -34,7 +35,7 @@ def learn_kernel(task: Task, schedule: Schedule, what: str) -> Learned:
     )
     grid = KernelGrid(
         estimator=model,
-        data=validate(model, X, labels, None, C=float(_GRID[-1])),
+        data=validate(model, X, labels, None, C=float(grid_of_C[-1])),
         y=labels,
         weights=None,
         folds=task.folds(),

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 RULES = {
     "sparse": ("best", "one_se", "fewest"),
     "reweighted": ("best", "paper", "one_se"),
@@ -19,7 +21,13 @@ RULES = {
 
 SCORINGS = ("error", "balanced", "auc")
 SCALES = ("standard", "none")
-LOSSES = ("auto", "hinge", "squared_hinge")
+_ALL_LOSSES = ("auto", "hinge", "squared_hinge", "logistic", "squared", "absolute")
+LOSSES = {
+    "sparse": ("auto", "hinge", "squared_hinge"),
+    "linear": _ALL_LOSSES,
+    "reweighted": _ALL_LOSSES,
+}
+"""The losses of the models that have a choice; "auto" is the hinge, or what suits the size."""
 
 
 class OptionError(ValueError):
@@ -40,9 +48,16 @@ class FitOptions:
         Whether features are brought to mean 0 and standard deviation 1, inside every fold.
     max_features : int or None
         The most features (per class against the rest); for the sparse model.
-    loss : {"auto", "hinge", "squared_hinge"}
-        For the sparse model: the hinge loss along its exact path, or the squared hinge loss over a
-        range of C, which is much faster on large data; "auto" takes the path where it is short.
+    loss : str
+        One of `LOSSES`.  For the sparse model: the hinge loss along its exact path, or the squared
+        hinge loss over a range of C, which is much faster on large data; "auto" takes the path
+        where it is short.
+    C : tuple of float or None
+        The values of C to choose from, for all models but the sparse one, whose path has all of
+        them.  On the shell separated by commas.
+    keep : tuple of str
+        Columns, or patterns of them, that the sparse model uses in any case: they are not
+        penalised.
     class_weight : "balanced", dict of str to float, or None
         What the rows of each class weigh in the fit: "balanced" gives all classes the same total.
         On the shell ``LABEL=WEIGHT``, several with commas.
@@ -66,6 +81,8 @@ class FitOptions:
     scale: str = "standard"
     max_features: int | None = None
     loss: str = "auto"
+    C: Any = None
+    keep: tuple[str, ...] = ()
     class_weight: Any = None
     scoring: str = "error"
     cv: int | str = 5
@@ -84,11 +101,21 @@ class FitOptions:
         _one_of("--scale", self.scale, SCALES)
         _one_of("--scoring", self.scoring, SCORINGS)
         loss = self.loss.replace("-", "_")
-        _one_of("--loss", loss, LOSSES)
         _require(
-            model == "sparse" or loss == "auto",
+            model in LOSSES or loss == "auto",
             "--loss",
+            f"is for --model {', '.join(LOSSES)}, not {model}; leave it out",
+        )
+        _one_of("--loss", loss, LOSSES.get(model, ("auto",)), f" for --model {model}")
+        _require(
+            model == "sparse" or not self.keep,
+            "--keep",
             f"is for --model sparse, not {model}; leave it out, or choose the sparse model",
+        )
+        _require(
+            not self.keep or loss != "squared_hinge",
+            "--keep",
+            "goes with --loss hinge, the exact path",
         )
         if self.max_features is not None:
             _require(
@@ -103,10 +130,10 @@ class FitOptions:
         _require(self.jobs != 0, "--jobs", "must be a number of threads; -1 takes all cores")
         _require(0 <= self.seed < 2**32, "--seed", "must be from 0 to 4294967295")
         cv, budget = _folds(self.cv), _budget(self.budget, model)
-        weights = _class_weight(self.class_weight)
+        weights, Cs = _class_weight(self.class_weight), _prices(self.C, model)
         # frozen for others: this is the one spelling of what was given
         vars(self).update(
-            model=model, rule=rule, cv=cv, budget=budget, loss=loss, class_weight=weights
+            model=model, rule=rule, cv=cv, budget=budget, loss=loss, class_weight=weights, C=Cs
         )
 
 
@@ -117,6 +144,28 @@ def _folds(cv: Any) -> int | str:
     message = "must be a number of folds, at least 2, or loo to leave one out"
     _require(text.isdigit() and int(text) >= 2, "--cv", f"{message}; got {cv}")
     return int(text)
+
+
+def _prices(given: Any, model: str) -> tuple[float, ...] | None:
+    if given is None:
+        return None
+    _require(
+        model != "sparse",
+        "--C",
+        "is for models with a grid of C; the sparse model's path has all of them, see --rule and "
+        "--max-features",
+    )
+    parts = given.split(",") if isinstance(given, str) else np.atleast_1d(given).tolist()
+    try:
+        values = sorted({float(part) for part in parts})
+    except ValueError:
+        values = []
+    _require(
+        bool(values) and all(math.isfinite(value) and value > 0 for value in values),
+        "--C",
+        f"must be positive numbers, separated by commas; got {given}",
+    )
+    return tuple(values)
 
 
 def _class_weight(given: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from anynorm.app.job.schedule import Schedule
 from anynorm.estimators._cross_validation import BALANCED
 from anynorm.estimators._path_search import PathSearch
 from anynorm.estimators._searched_paths import Choice, SearchedPaths
-from anynorm.estimators.checks.labels import validate
+from anynorm.estimators.checks.labels import usable_penalties, validate
 from anynorm.estimators.sparse_svc_cv import SparseSVCCV
 
 
@@ -55,13 +56,16 @@ def learn_path(task: Task, schedule: Schedule, what: str) -> Learned:
         time_limit=schedule.share_of_time(),
         n_jobs=options.jobs,
     )
+    if options.keep:
+        model.set_params(penalty_weights=_penalties(preparation, options.keep))
     labels = task.labels
+    data = validate(model, X, labels, None)
     search = PathSearch(
         estimator=model,
-        data=validate(model, X, labels, None),
+        data=data,
         y=labels,
         weights=None,
-        penalty_weights=None,
+        penalty_weights=usable_penalties(model.penalty_weights, data),
         folds=task.folds(),
         scorer=BALANCED if options.scoring == "balanced" else scorer(options.scoring, task.classes),
         began=began,
@@ -85,6 +89,11 @@ def learn_path(task: Task, schedule: Schedule, what: str) -> Learned:
         stopped=model.stopped_,
         still_rising=found.cut_while_rising,
     )
+
+
+def _penalties(preparation: Any, keep: tuple[str, ...]) -> np.ndarray:
+    """0 for the features of columns that are used in any case, otherwise 1."""
+    return np.array([0.0 if name in keep else 1.0 for name in preparation.columns_behind()])
 
 
 def _known(held_out: np.ndarray, task: Task) -> np.ndarray:

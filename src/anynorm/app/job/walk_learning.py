@@ -12,16 +12,18 @@ from anynorm.estimators.checks.labels import validate
 from anynorm.estimators.reweighted_svc_cv import ReweightedSVCCV, WalkSearch, grid_of
 from anynorm.problem.solution import Status
 
-_GRID = np.logspace(-3, 2, 6)
+_GRID = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)  # each C ten times the last
 
 
 def learn_walk(task: Task, schedule: Schedule, what: str) -> Learned:
     """Choose C and the number of rounds by cross-validation; parameters as in `learn_path`."""
     options, folds, labels = task.options, task.folds(), task.labels
     preparation, X = task.prepared()
-    schedule.begin(what, len(task.splits) * (len(_GRID) + 1) + 1)
+    Cs = np.array(options.C or _GRID)
+    schedule.begin(what, len(task.splits) * (len(Cs) + 1) + 1)
     model = ReweightedSVCCV(
-        Cs=_GRID,
+        Cs=Cs,
+        loss="hinge" if options.loss == "auto" else options.loss,
         max_rounds=6,
         cv=len(task.splits),
         scoring=SCORERS[options.scoring],
@@ -33,7 +35,7 @@ def learn_walk(task: Task, schedule: Schedule, what: str) -> Learned:
     )
     WalkSearch(
         estimator=model,
-        data=validate(model._model(grid_of(_GRID)[-1], 1), X, labels, None),
+        data=validate(model._model(grid_of(Cs)[-1], 1), X, labels, None),
         y=labels,
         weights=None,
         folds=folds,
@@ -58,6 +60,6 @@ def learn_walk(task: Task, schedule: Schedule, what: str) -> Learned:
         choice={"C": model.C_, "rounds": model.n_rounds_},
         selection_frequency=np.mean(used, axis=0),
         detail=GridScores([{"C": C, "rounds": k} for C, k in tried], scores, model.best_index_),
-        at_edge=edge_words({"C": _GRID.tolist()}, {"C": model.C_}),
+        at_edge=edge_words({"C": Cs.tolist()}, {"C": model.C_}),
         cut=model.certificate_.status is Status.TIME_LIMIT,
     )

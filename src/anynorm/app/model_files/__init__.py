@@ -17,6 +17,7 @@ from anynorm.app.model_files.container import Container, ModelFileError, write_c
 
 __all__ = ["ModelFileError", "load_metadata", "load_model", "save_model"]
 
+_PATHS = ("SolutionPath", "LassoPath")
 _MODEL, _METADATA = "model.json", "metadata.json"
 
 
@@ -27,7 +28,7 @@ def save_model(
 
     Parameters
     ----------
-    model : estimator or SolutionPath
+    model : estimator, SolutionPath or LassoPath
         A fitted estimator of anynorm, a scikit-learn pipeline of known parts around one, or a
         path.
     path : str or path-like
@@ -66,12 +67,13 @@ def save_model(
     from sklearn.base import BaseEstimator
     from sklearn.utils.validation import check_is_fitted
 
-    from anynorm import SolutionPath
+    from anynorm import LassoPath, SolutionPath
     from anynorm.app.model_files.tree import Encoder
 
-    if isinstance(model, type) or not (hasattr(model, "get_params") or type(model) is SolutionPath):
+    is_path = type(model) in (SolutionPath, LassoPath)
+    if isinstance(model, type) or not (hasattr(model, "get_params") or is_path):
         raise ModelFileError(
-            f"model must be a fitted estimator or a SolutionPath; got {reprlib.repr(model)}."
+            f"model must be a fitted estimator or a path; got {reprlib.repr(model)}."
         )
     if isinstance(model, BaseEstimator):
         check_is_fitted(model)
@@ -123,7 +125,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     array(['low', 'high'], dtype='<U4')
     """
     model, classes, written_by = _read(path, _MODEL)
-    if not hasattr(type(model), "get_params") and "anynorm.SolutionPath" not in classes:
+    if not hasattr(type(model), "get_params") and type(model).__name__ not in _PATHS:
         raise ModelFileError(f"{path} cannot be loaded: what it holds is no model.")
     theirs, ours = written_by.get("sklearn"), _versions()["sklearn"]
     if theirs != ours and any(name.startswith("sklearn.") for name in classes):

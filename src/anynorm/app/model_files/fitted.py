@@ -180,6 +180,17 @@ def check_record(record: Any, p: Any) -> None:
     require(isinstance(record.stopped, str) and type(record.n_pivots) is int, "a path's end")
 
 
+def check_lasso_path(state: State) -> None:
+    """Check the joints of a Lasso path."""
+    p, n = _n_features(state), state["n_joints"]
+    require(type(n) is int and n >= 1 and isinstance(state["stopped"], str), "a path")
+    for name in ("radii", "alphas", "intercepts", "gaps", "n_nonzero"):
+        require(is_matrix(state[name], (n,)), f"a path's {name}")
+    require(bool(np.all(np.diff(state["radii"]) > 0)), "a path's radii")
+    require(sp.issparse(state["coefs"]) and is_matrix(state["coefs"], (n, p)), "a path's coefs")
+    require(len(state["certificates"]) == n, "a path's certificates")
+
+
 def _n_features(state: State) -> int:
     p = state.get("n_features_in_")
     require(type(p) is int and p >= 1, "n_features_in_")

@@ -320,6 +320,29 @@ def _unpack_path(state: State) -> Any:
     return SolutionPath.from_record(record, **state)
 
 
+def _pack_lasso_path(value: Any) -> State:
+    kept = value.__getstate__()
+    return {name: kept[name] for name in _LASSO_PATH if name in kept}
+
+
+def _unpack_lasso_path(state: State) -> Any:
+    from anynorm.estimators.paths.lasso_path import LassoPath
+    from anynorm.problem.certificate import Certificate
+
+    fitted.require({*_LASSO_PATH} - {"feature_names_in_"} <= set(state) <= {*_LASSO_PATH}, "a path")
+    fitted.check_lasso_path(state)
+    fitted.require(all(type(each) is Certificate for each in state["certificates"]), "a path")
+    path = object.__new__(LassoPath)
+    vars(path).update(state, _design=None, _target=None)
+    return path
+
+
+_LASSO_PATH = (
+    "radii", "alphas", "coefs", "intercepts", "certificates", "gaps", "n_nonzero", "n_joints",
+    "stopped", "n_features_in_", "feature_names_in_",
+)  # fmt: skip
+
+
 def public_estimators() -> dict[str, type]:
     """The estimators that ``import anynorm`` offers, by name."""
     from sklearn.base import BaseEstimator
@@ -340,6 +363,7 @@ def _ours() -> Iterable[Kind]:
             yield _with_kernel(name, kernel, private, check)
     yield _estimator("anynorm.tables.Preparation")
     yield Kind("anynorm.SolutionPath", _pack_path, _unpack_path)
+    yield Kind("anynorm.LassoPath", _pack_lasso_path, _unpack_lasso_path)
     yield Kind("anynorm.certificate.Certificate", _pack_certificate, _unpack_certificate)
     yield _record("anynorm.path_record.PathRecord")
     yield _record("anynorm.estimators.reweighted_svc.WalkRecord")

@@ -222,6 +222,12 @@ class Preparation(TransformerMixin, BaseEstimator):
         spread = [f"{x}={level}" for x in categorical for level in _spread(self.kinds_[x])]
         return np.array([*numeric, *spread], dtype=object)
 
+    def columns_behind(self) -> list[str]:
+        """Return the column that each column of the matrix comes from."""
+        check_is_fitted(self, "kinds_")
+        numeric, categorical = self._names()
+        return [*numeric, *(x for x in categorical for _ in _spread(self.kinds_[x]))]
+
     def news_in(self, X: Any, known: Collection[str] = ()) -> list[str]:
         """Return notes on new rows: missing numbers, categories that were not there in `fit`.
 
@@ -281,8 +287,7 @@ class Preparation(TransformerMixin, BaseEstimator):
         [[-1.0], [1.0]]
         """
         check_is_fitted(self, "kinds_")
-        numeric, categorical = self._names()
-        of = [*numeric, *(x for x in categorical for _ in _spread(self.kinds_[x]))]
+        numeric, of = self._names()[0], self.columns_behind()
         kept = {name for name, needed in zip(of, used, strict=True) if needed}
         columns = np.flatnonzero([name in kept for name in of])
         out = Preparation(self.scale, max_levels=self.max_levels)
