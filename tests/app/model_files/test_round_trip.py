@@ -24,6 +24,7 @@ import anynorm
 from anynorm import ModelFileError, load_metadata, load_model, norms, save_model
 from anynorm.app.model_files.fitted import check_of
 from anynorm.app.model_files.kinds import KINDS
+from anynorm.estimators.paths.lasso_path import LassoPath
 from anynorm.estimators.paths.solution_path import SolutionPath
 from anynorm.kernels.gram import Gram
 from anynorm.kernels.sums import KernelSums
@@ -53,7 +54,7 @@ def assert_same(one: Any, other: Any, where: str = "model") -> None:
         assert len(one) == len(other), where
         for k, (left, right) in enumerate(zip(one, other, strict=True)):
             assert_same(left, right, f"{where}[{k}]")
-    elif isinstance(one, SolutionPath):
+    elif isinstance(one, SolutionPath | LassoPath):
         assert_same(one.__getstate__(), other.__getstate__(), where)
     elif isinstance(one, KernelSums | Gram):
         assert_same(one.kernel, other.kernel, where)
