@@ -333,7 +333,8 @@ def _unpack_lasso_path(state: State) -> Any:
     fitted.check_lasso_path(state)
     fitted.require(all(type(each) is Certificate for each in state["certificates"]), "a path")
     path = object.__new__(LassoPath)
-    vars(path).update(state, _design=None, _target=None)
+    vars(path).update(_design=None, _target=None)
+    vars(path).update({name: state[name] for name in _LASSO_PATH if name in state})
     return path
 
 
