@@ -31,7 +31,8 @@ class SparseSVC(LogisticClassifier, LinearClassifier):
     ----------
     C : float, default=1.0
         The price of the loss; the larger, the closer the fit to the training data and the more
-        features it uses.
+        features it uses.  On scaled data 1 leaves most features in use: `SparseSVCCV` chooses, and
+        `sparse_svm_path` shows all solutions.
     loss : as in `LinearSVC`
     penalty_weights : array-like of shape (p,) or None, default=None
         The weights u of the features' penalties; None is 1 for all.  A feature of weight 0 is

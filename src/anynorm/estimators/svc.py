@@ -33,7 +33,9 @@ class SVC(KernelClassifier):
         Mind that "l2" is the length itself, not its square: its C has another scale than that of
         "squared_l2".
     constraints : {"inequality", "equality"}, default="inequality"
-        Whether margins above 1 are free of cost.
+        Whether margins above 1 are free of cost.  The losses of `LinearSVC` are hinge ("l1",
+        "inequality"), squared_hinge ("squared_l2", "inequality"), absolute ("l1", "equality") and
+        squared ("squared_l2", "equality").
     kernel : {"rbf", "linear", "poly", "precomputed"}, Kernel or callable, default="rbf"
         ``exp(-gamma ||x - z||^2)``, ``x'z``, ``(gamma x'z + coef0)^degree``; "precomputed" takes
         the kernel matrix in the place of X; an `anynorm.kernels.Kernel` has its own parameters; a
