@@ -111,8 +111,6 @@ def _follow(rows, more, shares) -> list[Claim]:
         rows.given, rows.labels, sample_weight=rows.weights, time_limit=SECONDS, **more
     )
     y = np.where(rows.labels == path.classes_[-1], 1.0, -1.0)
-    if len(path.classes_) == 1 and path.classes_[0] == 0:  # a class that is alone, and is "no"
-        y = -y
     penalties = more.get("penalty_weights", np.ones(rows.X.shape[1]))
     claims = []
     for s in [*(shares * path.s[-1]), path.s[-1]]:

@@ -20,7 +20,7 @@ def test_a_kernel_function_may_return_a_sparse_matrix():
 
 @pytest.mark.parametrize("thing", [None, 3, "model", SVC, {"a": 1}], ids=repr)
 def test_what_is_no_model_is_not_saved(thing, tmp_path):
-    with pytest.raises(ModelFileError, match="model must be a fitted estimator or a SolutionPath"):
+    with pytest.raises(ModelFileError, match="model must be a fitted estimator or a path"):
         save_model(thing, tmp_path / "model.anynorm")
     assert not any(tmp_path.iterdir())
 
