@@ -68,6 +68,39 @@ class Landmarks:
         lower = np.tril(lower[:rank, :rank]) * lengths[order, None]
         return cls(gram, rows[used[order]], lower)
 
+    @classmethod
+    def spanning(cls, gram: Gram, error: float, most: int) -> tuple[Landmarks, Array] | None:
+        """Return few rows whose span all others are in, and the features of all rows.
+
+        The rows are the pivots of a Cholesky factor of K, at each step that of the largest rest of
+        the diagonal (Harbrecht, Peters and Schneider 2012).  K - Z Z' is semidefinite with no
+        entry beyond `error`; None where `most` rows do not do.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from anynorm.kernels.gram import Gram
+        >>> from anynorm.kernels.landmarks import Landmarks
+        >>> gram = Gram.poly(np.array([[1.0], [2.0], [3.0], [4.0]]), gamma=1.0, degree=2)
+        >>> landmarks, Z = Landmarks.spanning(gram, error=1e-12, most=3)
+        >>> landmarks.rows.tolist(), (Z.T * Z).round(9).tolist()
+        ([3], [[1.0, 16.0, 81.0, 256.0]])
+        """
+        rest = gram.diagonal().copy()
+        Z, rows = np.zeros((gram.n, most), order="F"), np.empty(most, dtype=np.intp)
+        for rank in range(most + 1):
+            pivot = int(np.argmax(rest))
+            if rest[pivot] <= error:
+                Z, rows = np.ascontiguousarray(Z[:, :rank]), rows[:rank]
+                return cls(gram, rows, np.tril(Z[rows])), Z
+            if rank == most:
+                break
+            column = gram.block(slice(None), [pivot])[:, 0] - Z[:, :rank] @ Z[pivot, :rank]
+            Z[:, rank], rows[rank] = column / np.sqrt(rest[pivot]), pivot
+            rest -= Z[:, rank] ** 2
+            rest[pivot] = 0.0  # less what rounding left: no row is taken twice
+        return None
+
     def weights(self, coef: Array) -> Array:
         """Return beta, the weights of the rows' kernel functions, of coefficients of features."""
         return scipy.linalg.solve_triangular(self.lower, coef, lower=True, trans="T")

@@ -147,6 +147,20 @@ def relative_gap(primal: float, dual: float) -> float:
     return difference / max(abs(primal), abs(dual))
 
 
+def doubt(values: Values) -> float:
+    """Return the relative gap and what rounding may add to it.
+
+    Examples
+    --------
+    >>> from anynorm.problem.certificate import Values, doubt
+    >>> doubt(Values(primal=2.0, dual=1.0, scale=2.0, rounding=0.5))
+    0.75
+    """
+    primal, dual, _, _, rounding = values
+    size = max(abs(primal), abs(dual))
+    return relative_gap(primal, dual) + (rounding / size if rounding > 0 else 0.0)
+
+
 def certify(
     problem: Certifiable,
     *point: Any,

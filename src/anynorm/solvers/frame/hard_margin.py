@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from anynorm.problem import Problem
-from anynorm.problem.certificate import Values, certificate_of, relative_gap
+from anynorm.problem.certificate import Values, certificate_of, doubt
 from anynorm.problem.solution import Solution, Status
 from anynorm.solvers.frame.budget import Budget
 
@@ -57,13 +57,13 @@ def improved(
     clear = _without_slacks(problem, solution)
     if clear is None or clear.values.primal > (1 + tol) * known.primal:
         return solution  # slacks do pay
-    best = min(best, clear, key=_doubt)
+    best = min(best, clear, key=_Candidate.doubt)
     C = _ENOUGH * best.values.primal / problem.least_weight()
     while not best.certified(tol) and budget.goes_on():
         if min(problem.C / 2, _MOST * best.values.primal) <= C:
             break
         clear = _without_slacks(problem, solve(replace(problem, C=C)))
-        best = best if clear is None else min(best, clear, key=_doubt)
+        best = best if clear is None else min(best, clear, key=_Candidate.doubt)
         C *= _GROWTH
     certificate = certificate_of(best.values, tol, budget.stopped)
     return replace(best.solution, certificate=certificate, n_iter=max(1, budget.n_iter))
@@ -80,14 +80,11 @@ class _Candidate(NamedTuple):
         assert solution.coef is not None
         return cls(solution, problem.values(solution.coef, solution.intercept, solution.dual))
 
+    def doubt(self) -> float:
+        return doubt(self.values)
+
     def certified(self, tol: float) -> bool:
         return certificate_of(self.values, tol).status is Status.OPTIMAL
-
-
-def _doubt(point: _Candidate) -> float:
-    """The relative gap and what rounding may add to it."""
-    primal, dual, _, _, rounding = point.values
-    return relative_gap(primal, dual) + rounding / max(abs(primal), abs(dual), 1e-300)
 
 
 def _without_slacks(problem: Problem, solution: Solution) -> _Candidate | None:
@@ -100,7 +97,7 @@ def _without_slacks(problem: Problem, solution: Solution) -> _Candidate | None:
         safe = problem.y * (scores + bias) - 2.0 * problem.score_errors(coef, bias, scores)
         least = float(safe[rows].min())
         if least >= 1.0:
-            dual = solution.dual if problem.gram is None else coef
+            dual = coef if solution.dual is solution.coef else solution.dual
             middle = problem.best_bias(scores) if problem.free_bias else bias
             scaled = replace(solution, coef=coef, intercept=middle, dual=dual)
             return _Candidate.of(problem, scaled)

@@ -11,6 +11,7 @@ from anynorm.problem.certificate import (
     Certificate,
     Values,
     certificate_of,
+    doubt,
     relative_gap,
 )
 from anynorm.problem.solution import Progress
@@ -90,19 +91,24 @@ class Incumbent:
             self.dual, self.dual_point = values.dual, dual_point
         return self.reached
 
-    def replace(self, values: Values, point: Any) -> bool:
+    def replace(self, values: Values, point: Any, dual_point: Any = None) -> bool:
         """Keep a point whose two parts belong together, if its gap is the smallest.
 
-        Where gaps say next to nothing, it is that of the smallest primal value.
+        Where gaps say next to nothing, it is that of the smallest primal value; of two that are
+        good enough, the one that rounding says less against.  The dual point is `point` too where
+        none is given.
         """
         gap = relative_gap(values.primal, values.dual)
         better = gap < self.gap
         if min(gap, self.gap) > _VAGUE:
             better = values.primal < self.primal
+        elif max(gap, self.gap) <= self.tol:
+            better = doubt(values) < doubt(self._values)
         if self.primal_point is None or better or math.isnan(self.gap):
             self.primal, self.dual, self.scale = values[:3]
             self.rounding = values.rounding
-            self.primal_point = self.dual_point = point
+            self.primal_point = point
+            self.dual_point = point if dual_point is None else dual_point
         self.certain = self.certain and values.certain
         self.report(values)
         return self.reached
@@ -132,5 +138,8 @@ class Incumbent:
 
     def certificate(self) -> Certificate:
         """The certificate of the best points, with the budget's status where tol was missed."""
-        values = Values(self.primal, self.dual, self.scale, self.certain, self.rounding)
-        return certificate_of(values, self.tol, self.budget.stopped)
+        return certificate_of(self._values, self.tol, self.budget.stopped)
+
+    @property
+    def _values(self) -> Values:
+        return Values(self.primal, self.dual, self.scale, self.certain, self.rounding)

@@ -32,9 +32,10 @@ from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.frame.incumbent import Incumbent
 from anynorm.solvers.kernel.box_duals import minimise
+from anynorm.solvers.kernel.features import has_own_features, may_have_low_rank
 from anynorm.solvers.kernel.screened import pays
 from anynorm.solvers.kernel.search import SolveFeatures
-from anynorm.solvers.kernel.solve import has_few_features, is_linear_system, solve_kernel
+from anynorm.solvers.kernel.solve import is_linear_system, solve_kernel
 
 Array = NDArray[np.float64]
 
@@ -167,7 +168,7 @@ def _own(chain: Chain) -> NDArray[np.intp] | slice:
 
 
 class _Approached(NamedTuple):
-    """Duals as beta = y * a; the solution where it is certified already."""
+    """Coefficients beta = y * a, of duals; the solution where it is certified already."""
 
     beta: Array
     n_iter: int
@@ -186,11 +187,11 @@ def _approached(
     if chain.rows is not None:
         assert chain.problems[0].gram is not None
         rows = rows.for_part(chain.problems[0].gram)
-    scores = np.zeros(chain.problems[0].n_rows)
+    scores = duals = np.zeros(chain.problems[0].n_rows)
     for i, problem in enumerate(chain.problems):
         start = None
         if i > 0:
-            start = moved(found[-1].beta, scores, chain.problems[i - 1], problem)
+            start = moved(duals, scores, chain.problems[i - 1], problem)
         if chain.rows is None and _is_box(problem, solve_features is not None):
             budget = Budget(limits.max_iter, limits.deadline)
             result = minimise(
@@ -202,7 +203,7 @@ def _approached(
                 report=Incumbent(problem, limits.tol, budget, progress).report,
                 rough=True,
             )
-            scores = result.scores
+            scores, duals = result.scores, result.beta
             found.append(_Approached(result.beta, budget.n_iter))
             continue
         solution = solve_kernel(
@@ -213,8 +214,9 @@ def _approached(
             progress=progress,
             solve_features=solve_features,
         )
-        beta = problem.y * solution.dual
-        found.append(_Approached(beta, solution.n_iter, solution))
+        assert solution.coef is not None
+        duals = problem.y * solution.dual
+        found.append(_Approached(problem.y * solution.coef, solution.n_iter, solution))
     return found
 
 
@@ -225,7 +227,8 @@ def _is_box(problem: Problem, with_features: bool) -> bool:
         return False
     if gram.n < _WORTH_SHARING:
         return False
-    over_features = isinstance(box, Box) and with_features and has_few_features(gram)
+    over_features = isinstance(box, Box) and has_own_features(gram)
+    over_features = with_features and (over_features or may_have_low_rank(problem))
     return not is_linear_system(box) and not over_features
 
 
@@ -322,4 +325,5 @@ def _settled(
         solve_features=solve_features,
     )
     again = replace(again, n_iter=again.n_iter + found.n_iter)
-    return Member(again, rows.exact_scores(problem.y * again.dual))
+    assert again.coef is not None
+    return Member(again, rows.exact_scores(problem.y * again.coef))

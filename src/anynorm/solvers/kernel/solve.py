@@ -15,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.design.limits import MEGABYTE
-from anynorm.kernels.gram import Gram
 from anynorm.kernels.rows import KernelRows
 from anynorm.norms.dual_sets import AnyBall, BallBox, Box, BudgetBox, DualSet, Ellipsoid, PowerBall
 from anynorm.problem import Problem
-from anynorm.problem.solution import Progress, Solution
+from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.frame.budget import Budget, OutOfTime
 from anynorm.solvers.frame.hard_margin import improved
 from anynorm.solvers.frame.incumbent import Incumbent
 from anynorm.solvers.frame.methods import Method, methods_for
 from anynorm.solvers.kernel.ball_duals import solve_ball
 from anynorm.solvers.kernel.box_duals import few_rows_decide, solve_box, solve_screened
+from anynorm.solvers.kernel.features import MANY_ROWS, MOST_FEATURES, has_own_features
 from anynorm.solvers.kernel.least_squares import solve_squares
 from anynorm.solvers.kernel.search import KernelSearch, SolveFeatures
 from anynorm.solvers.kernel.whole_matrix import (
@@ -37,9 +37,9 @@ from anynorm.solvers.kernel.whole_matrix import (
 
 Array = NDArray[np.float64]
 
-_MANY_ROWS, _MOST_ITERATIONS = 200, 10_000  # from which, and for how long, features are tried
+_MOST_ITERATIONS = 10_000  # for how long features are tried
 _MANY_IN_BALL = 400  # rows from which block SMO in a ball is always slower than few features are
-_ROWS_PER_FEATURE, _MOST_FEATURES = 10, 1000  # few features: p x p systems cost no more than rows
+_ROWS_PER_FEATURE = 10  # few features
 # Steps of pairs that take as long as the interior-point method over the features.
 _FIRST_STEPS, _STEPS_PER_ROW, _SQUARES_PER_STEP = 4000, 8, 1000
 _SHARE = 0.1  # of tol: the gap over the features, whose primal point is better than the duals'
@@ -94,8 +94,7 @@ def solve_kernel(
     Examples
     --------
     >>> import numpy as np
-    >>> from anynorm.kernels.gram import Gram
-    >>> from anynorm.losses import get_loss
+    >>>     >>> from anynorm.losses import get_loss
     >>> from anynorm.problem import Problem
     >>> from anynorm.solvers.kernel import solve_kernel
     >>> X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
@@ -135,67 +134,63 @@ def _try(methods: Sequence[Method], search: KernelSearch) -> None:
 
 
 def _has_few_features(search: KernelSearch) -> bool:
-    """Whether the kernel is that of features, fewer than the rows."""
-    if search.solve_features is None or search.tried_features:
-        return False
-    assert search.problem.gram is not None
-    return has_few_features(search.problem.gram)
-
-
-def has_few_features(gram: Gram) -> bool:
-    """Whether a kernel is that of features, fewer than the rows."""
-    if not gram.kernel.is_inner_product or gram.X is None:
-        return False
-    return bool(gram.X.shape[1] < gram.n)
+    """Whether features stand for the kernel, fewer than the rows."""
+    return not search.tried_features and search.features is not None
 
 
 def _block_smo_would_crawl(search: KernelSearch) -> bool:
-    many = search.problem.n_rows >= _MANY_ROWS
-    return many and search.start is None and _has_few_features(search)
+    gram = search.problem.gram
+    assert gram is not None
+    many = search.problem.n_rows >= MANY_ROWS
+    return many and search.start is None and has_own_features(gram) and _has_few_features(search)
 
 
 def _far_fewer_features(search: KernelSearch) -> bool:
     """Whether there are far fewer features than rows, and nothing to start from."""
-    gram = search.problem.gram
-    assert gram is not None
     if not _block_smo_would_crawl(search):
         return False
-    assert gram.X is not None
-    return gram.X.shape[1] <= min(_MOST_FEATURES, gram.n // _ROWS_PER_FEATURE)
+    assert search.features is not None
+    n, p = search.problem.n_rows, search.features.width
+    return p <= min(MOST_FEATURES, n // _ROWS_PER_FEATURE)
+
+
+def _has_low_rank(search: KernelSearch) -> bool:
+    """Whether the kernel has a factor of few columns, which is looked for where C is large."""
+    features = search.features
+    return features is not None and features.landmarks is not None and not search.tried_features
 
 
 def _features_are_faster(search: KernelSearch) -> bool:
-    many = _MANY_ROWS if isinstance(search.problem.dual_set, PowerBall) else _MANY_IN_BALL
+    many = MANY_ROWS if isinstance(search.problem.dual_set, PowerBall) else _MANY_IN_BALL
     return search.problem.n_rows >= many and _far_fewer_features(search)
 
 
 def _after_some_steps(search: KernelSearch) -> None:
     """Block SMO for about as long as the features take, as easy problems need less; then these."""
-    gram = search.problem.gram
-    assert gram is not None
-    assert gram.X is not None
-    n, p = gram.X.shape
+    assert search.features is not None
+    n, p = search.problem.n_rows, search.features.width
     steps = _FIRST_STEPS + int(n * (_STEPS_PER_ROW + p**2 / _SQUARES_PER_STEP))
-    solve_box(search, most=steps)
+    if _is_bounded(search):
+        solve_box(search, most=steps)
     if not search.best.settled and search.budget.goes_on():
         _over_features(search)
 
 
 def _over_features(search: KernelSearch) -> None:
-    """Solve a problem with a linear kernel over the features; its duals are what is wanted.
+    """Solve a problem over the features that stand for its kernel; its duals are what is wanted.
 
     The gap is that of the kernel's problem at these duals.
     """
-    problem, budget = search.problem, search.budget
+    problem, budget, features = search.problem, search.budget, search.features
     search.tried_features = True
-    assert problem.gram is not None
+    assert features is not None
     assert search.solve_features is not None
     found = search.solve_features(
         Problem(
             y=problem.y,
             C=problem.C,
             loss=problem.loss,
-            X=problem.gram.X,
+            X=features.X,
             sample_weight=problem.sample_weight,
         ),
         tol=_SHARE * search.tol,
@@ -206,6 +201,9 @@ def _over_features(search: KernelSearch) -> None:
     budget.book(found.n_iter)
     scores = problem.scores(found.dual)
     search.offer(found.dual, problem.best_bias(scores), scores)
+    coef = features.kernel_coef(found, problem.y)
+    if coef is not None and search.best.certificate().status is not Status.OPTIMAL:
+        search.offer_coef(coef, found.dual)
     search.start = problem.y * found.dual
 
 
@@ -248,6 +246,13 @@ METHODS = (
         (BallBox, PowerBall),
         suits=_features_are_faster,
     ),
+    Method(
+        "some block SMO, then a factor of the kernel",
+        _after_some_steps,
+        (Box, BudgetBox),
+        suits=_has_low_rank,
+    ),
+    Method("a factor of the kernel", _over_features, (BallBox, PowerBall), suits=_has_low_rank),
     Method("one linear system", solve_squares, (Box,), suits=_is_linear_system),
     Method("block SMO on some rows at a time", solve_screened, (Box,), suits=few_rows_decide),
     Method("block SMO", solve_box, (Box, BudgetBox), suits=_is_bounded),

@@ -120,7 +120,7 @@ def has_barrier(search: KernelSearch) -> bool:
 def solve_by_planes(search: KernelSearch) -> None:
     """Cutting planes, from the best point so far or from the start."""
     problem, looks = search.problem, Looks(search)
-    start = search.best.primal_point[0] if search.best.primal_point else None
+    start = search.best.dual_point[0] if search.best.dual_point else None
     if start is None and search.start is not None:
         start = problem.y * search.start
     planes = PlaneSearch(problem, _signed_kernel(search.rows, problem.y), start)
