@@ -368,7 +368,7 @@ class KernelGrid:
             solution = member.solution
             scores[:, index] = member.scores[fit.test] + solution.intercept
             rows = slice(None) if chain.rows is None else chain.rows
-            used[rows] |= solution.dual != 0
+            used[rows] |= solution.coef != 0
             certificates.append(solution.certificate)
         certificate = Certificate.combine(certificates)
         self.gaps[cell], self.status[cell] = certificate.gap, certificate.status.value
@@ -597,8 +597,9 @@ class _FoldFit:
         scores = np.full((X.shape[0], n_problems), NEVER)
         for index, chain, (solution, _) in zip(self.problems, self.chains, members, strict=True):
             beta = np.zeros(self.gram.n)
+            assert solution.coef is not None
             beta[slice(None) if chain.rows is None else chain.rows] = (
-                chain.problems[0].y * solution.dual
+                chain.problems[0].y * solution.coef
             )
             scores[:, index] = self.gram.predict(X, beta) + solution.intercept
         return scores

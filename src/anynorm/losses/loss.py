@@ -109,6 +109,13 @@ class Loss(ABC):
         """Whether the loss has a gradient everywhere (so that its conjugate is curved)."""
         return self.curvature_bound is not None
 
+    def of_rows(self, weights: Array | None) -> tuple[Loss, Array | None]:
+        """Return the loss of rows that have these weights, and what of them is still to be given.
+
+        It is for those who ask for many values: weights are checked once.
+        """
+        return self, weights
+
     def without_weights(self) -> tuple[Loss, Array | None]:
         """Return the loss of unweighted rows, and the weights of its norm (None for none)."""
         return self, None

@@ -85,6 +85,10 @@ class SlackLoss(Loss):
         """Return the norm of rows that have these weights, besides its own."""
         return self.slack if weights is None else self.slack.weighted(weights)
 
+    def of_rows(self, weights: Array | None) -> tuple[Loss, Array | None]:
+        """Return the loss with the weights in its norm, which is then asked for without them."""
+        return self if weights is None else replace(self, slack=self.weighted(weights)), None
+
     def _wrong_signs(self, a: Array) -> bool:
         size = float(np.abs(a).max(initial=0.0))
         return not self.signed and bool(np.any(a < -ROUNDING * size))

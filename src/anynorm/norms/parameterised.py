@@ -7,6 +7,7 @@ Equality, hash and repr come from the constructor's parameters, arrays by their 
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from abc import ABCMeta
@@ -38,6 +39,7 @@ class Parameterised(metaclass=_FrozenWhenBuilt):
         raise AttributeError(f"{type(self).__name__} is immutable; {name} cannot be deleted")
 
     @classmethod
+    @functools.cache  # solvers ask for norms with other weights again and again
     def _parameter_names(cls) -> list[str]:
         if cls.__init__ is object.__init__:
             return []

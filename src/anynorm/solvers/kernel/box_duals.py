@@ -23,6 +23,7 @@ from anynorm.problem import Problem
 from anynorm.problem.certificate import Values
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.kernel.active_set import exact_optimum
+from anynorm.solvers.kernel.free_steps import FreeSteps
 from anynorm.solvers.kernel.near_rows import rows_that_matter
 from anynorm.solvers.kernel.screened import ScreenedSearch, pays
 from anynorm.solvers.kernel.search import KernelSearch
@@ -76,10 +77,12 @@ def minimise(
     tol: float,
     budget: Budget,
     start: Array | None,
+    start_scores: Array | None = None,
+    steps: FreeSteps | None = None,
     report: Callable[[Values], None] | None = None,
     rough: bool = False,
 ) -> BoxResult:
-    """Block SMO for a problem, from a beta; `rough` as in `minimise_box`."""
+    """Block SMO for a problem, from a beta; the others as in `minimise_box`."""
     return minimise_box(
         rows,
         box_of(problem),
@@ -87,10 +90,18 @@ def minimise(
         tol=tol,
         budget=budget,
         start=start,
+        start_scores=start_scores,
+        steps=steps,
         matters=partial(rows_that_matter, problem, rows),
         report=report,
         rough=rough,
     )
+
+
+def steps_of(problem: Problem, rows: KernelRows) -> FreeSteps | None:
+    """Newton steps that problems with other bounds can share; None where C is in the diagonal."""
+    box = box_of(problem)
+    return FreeSteps(rows, np.empty(0), len(box.sign)) if box.diagonal is None else None
 
 
 def offer(search: KernelSearch, found: BoxResult) -> None:
@@ -149,12 +160,12 @@ def bounded(
 
 def values_of(problem: Problem) -> ValuesAt:
     """Primal and dual value at beta, K beta and a bias."""
-    loss, C, weights, y = problem.loss, problem.C, problem.sample_weight, problem.y
-    scale = problem.zero_primal()
+    C, y, scale = problem.C, problem.y, problem.zero_primal()
+    loss, weights = problem.loss.of_rows(problem.sample_weight)
 
     def values(beta: Array, scores: Array, intercept: float) -> Values:
         square = float(beta @ scores)
-        primal = 0.5 * square + problem.loss_at(scores, intercept)
+        primal = 0.5 * square + loss.value(1.0 - y * (scores + intercept), C, weights)
         return Values(primal, loss.dual_gain(y * beta, C, weights) - 0.5 * square, scale)
 
     return values

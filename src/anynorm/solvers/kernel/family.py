@@ -31,7 +31,7 @@ from anynorm.problem.certificate import certify
 from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.frame.incumbent import Incumbent
-from anynorm.solvers.kernel.box_duals import minimise
+from anynorm.solvers.kernel.box_duals import minimise, steps_of
 from anynorm.solvers.kernel.features import has_own_features, may_have_low_rank
 from anynorm.solvers.kernel.screened import pays
 from anynorm.solvers.kernel.search import SolveFeatures
@@ -188,22 +188,29 @@ def _approached(
         assert chain.problems[0].gram is not None
         rows = rows.for_part(chain.problems[0].gram)
     scores = duals = np.zeros(chain.problems[0].n_rows)
+    steps, known = None, False
     for i, problem in enumerate(chain.problems):
-        start = None
+        start = start_scores = None
         if i > 0:
-            start = moved(duals, scores, chain.problems[i - 1], problem)
+            last = chain.problems[i - 1]
+            start = moved(duals, scores, last, problem)
+            if known:
+                start_scores = _moved_scores(start, duals, scores, problem.C / last.C, rows)
         if chain.rows is None and _is_box(problem, solve_features is not None):
             budget = Budget(limits.max_iter, limits.deadline)
+            steps = steps or steps_of(problem, rows)
             result = minimise(
                 problem,
                 rows,
                 tol=limits.tol,
                 budget=budget,
                 start=_all_at_bounds(problem) if start is None else start,
+                start_scores=start_scores,
+                steps=steps,
                 report=Incumbent(problem, limits.tol, budget, progress).report,
                 rough=True,
             )
-            scores, duals = result.scores, result.beta
+            scores, duals, known = result.scores, result.beta, True
             found.append(_Approached(result.beta, budget.n_iter))
             continue
         solution = solve_kernel(
@@ -215,7 +222,7 @@ def _approached(
             solve_features=solve_features,
         )
         assert solution.coef is not None
-        duals = problem.y * solution.dual
+        duals, known = problem.y * solution.dual, False
         found.append(_Approached(problem.y * solution.coef, solution.n_iter, solution))
     return found
 
@@ -256,6 +263,19 @@ def moved(beta: Array, scores: Array, last: Problem, problem: Problem) -> Array:
     at_bound = np.isfinite(before.upper) & (np.abs(beta) >= _AT_BOUND * before.upper)
     upper = np.where(np.isfinite(box.upper), box.upper, np.abs(beta))
     return _balanced(np.where(at_bound, np.sign(beta) * upper, beta), scores)
+
+
+def _moved_scores(
+    start: Array, beta: Array, scores: Array, ratio: float, rows: KernelRows
+) -> Array:
+    """K times a start by way of K beta: what was at a bound has grown by the ratio of C."""
+    change = start - ratio * beta
+    out = ratio * scores
+    if np.count_nonzero(change) > np.count_nonzero(start):
+        change, out = start, np.zeros(rows.n)
+    used = np.flatnonzero(change)
+    rows.add_any(out, used, change[used])
+    return out
 
 
 def _balanced(beta: Array, scores: Array) -> Array:

@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 
 MANY_ROWS = 200  # from which features are tried at once: block SMO is quick for fewer
 MOST_FEATURES = 1000  # whose p x p systems cost no more than rows do
-_HARD = 1e3  # C k(x, x) from which block SMO may crawl on a kernel of low rank
+_HARD = 1e4  # C k(x, x) from which block SMO may crawl on a kernel of low rank
 _SHARE = 0.1  # of tol, for E
 _ROUNDING = 1e-15  # of the diagonal: no error is smaller
 _PROBED = 512  # rows whose rank says whether a factor is worth its time

@@ -86,6 +86,8 @@ def minimise_box(
     tol: float,
     budget: Budget,
     start: Array | None = None,
+    start_scores: Array | None = None,
+    steps: FreeSteps | None = None,
     matters: Matters | None = None,
     report: Callable[[Values], None] | None = None,
     rough: bool = False,
@@ -107,6 +109,10 @@ def minimise_box(
         Of steps of pairs.
     start : ndarray of shape (n,), optional
         A beta to start from; it is brought into the bounds.
+    start_scores : ndarray of shape (n,), optional
+        K times it by these rows, where that is known.
+    steps : FreeSteps, optional
+        Whose factor a problem with the same rows has left; it is used and made anew here.
     matters : callable, optional
         ``matters(beta, scores, intercept)`` says which rows' scores have a part in the values;
         the others need not be computed in float64.
@@ -121,7 +127,7 @@ def minimise_box(
     BoxResult
         Whose scores are float64 wherever they matter, unless they are `rough`.
     """
-    search = _BlockSearch(rows, box, start, matters, budget)
+    search = _BlockSearch(rows, box, start, matters, budget, start_scores, steps)
     patience, stalled = Patience(_PATIENCE, _PROGRESS), False
 
     def look() -> float:
@@ -172,6 +178,8 @@ class _BlockSearch:
         start: Array | None,
         matters: Matters | None,
         budget: Budget,
+        start_scores: Array | None = None,
+        steps: FreeSteps | None = None,
     ) -> None:
         self.rows, self.box, self.matters, self.budget = rows, box, matters, budget
         self.solve_block = block_solver()
@@ -179,7 +187,7 @@ class _BlockSearch:
         self.n_blocks = 0
         self.next_shrink = _SHRINK_AFTER
         self.next_newton, self.newton_wait, self.work = 0, _NEWTON_AGAIN, 0.0
-        self.steps = FreeSteps(rows, self.diagonal, len(box.sign))
+        self.steps = FreeSteps(rows, self.diagonal, len(box.sign)) if steps is None else steps
         m = len(box.sign)
         self.pull, self.keys = np.empty(m), np.empty((2, m))
         self.ends = np.empty((-(-m // VARIABLES), 4))
@@ -193,9 +201,12 @@ class _BlockSearch:
         self.n_free = len(self._free())
         self.scores, self.exact = np.zeros(rows.n), True
         self.precise = np.ones(rows.n, dtype=bool)
+        missing = self.beta
+        if start is not None and start_scores is not None:
+            self.scores, missing = start_scores.copy(), self.beta - start
         if self.beta.any():
-            used = np.flatnonzero(self.beta)
-            rows.add_any(self.scores, used, self.beta[used])  # which are likely to be needed again
+            used = np.flatnonzero(missing)
+            rows.add_any(self.scores, used, missing[used])  # which are likely to be needed again
             self.exact = False
         self.leaps, self.leaping = _Leaps(self.beta, self.scores), True
 
