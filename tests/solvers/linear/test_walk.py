@@ -216,6 +216,24 @@ def test_few_columns_are_taken_out_and_put_back(kind):
     assert all(found.coef.shape == (800,) for found in rounds)
 
 
+@pytest.mark.parametrize("scale", [False, True])
+def test_columns_without_an_entry_change_nothing(scale):
+    """A part of a text has more of them than of others, and they were carried along."""
+    part = few_relevant(n=40, p=300, C=1.0)
+    X = np.zeros((40, 900))
+    X[:, 1::3] = part.X
+    rng = np.random.default_rng(0)
+    given = rng.uniform(0.5, 1.5, size=900) if scale else None
+    whole = replace(part, X=sp.csr_array(X), feature_scale=given)
+    rounds = walk(whole, n_rounds=5)
+    check_rounds(whole, rounds, tol=1e-4, prune=True)
+    assert np.array_equal(rounds[0].feature_scale, np.ones(900) if given is None else given)
+    alone = walk(replace(part, feature_scale=None if given is None else given[1::3]), n_rounds=5)
+    for one, two in zip(rounds, alone, strict=True):
+        np.testing.assert_allclose(one.coef[1::3], two.coef, rtol=1e-6, atol=1e-8)
+        assert one.n_nonzero == two.n_nonzero
+
+
 def test_X_is_left_alone():
     problem = make_problem(n=60, p=40)
     before = problem.X.copy()

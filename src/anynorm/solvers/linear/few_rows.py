@@ -10,6 +10,7 @@ ones where the bias is not free.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg.blas
 
-from anynorm.design import Design
+from anynorm.design import Design, design_of
 from anynorm.design.limits import CACHED_BYTES
 from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
@@ -25,6 +26,7 @@ from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.linear import pair_loops as loops
 from anynorm.solvers.linear.pair_loops import code_of
 from anynorm.solvers.linear.pruning import Allowance
+from anynorm.solvers.linear.rounds import Round
 
 _MOST_ROWS = 2000  # their n x n matrix has 32 MB
 ROWS_PER_COLUMN = 2  # up to which the n x n matrix does for a walk: 600 x 300 0.5 s, over p x p 8 s
@@ -53,10 +55,45 @@ def few_rows_suit(
     return few and small and bounded and tol >= _SMALLEST_TOL
 
 
-def with_dense_rows(problem: Problem) -> Problem:
-    """The problem with X dense."""
-    design = problem.design
-    return replace(problem, X=design.dense()) if design.sparse else problem
+class DenseColumns:
+    """Problems on one X with X dense, and without the columns of a sparse X that have no entry.
+
+    These are most columns of a part of a text, and nothing but work where X is dense.
+    """
+
+    def __init__(self, X: Design) -> None:
+        self.X, self.used, self.p = X, np.arange(X.p), X.p
+        if X.sparse:
+            filled = np.flatnonzero(X.column_entries())
+            if len(filled):
+                self.used = filled
+            self.X = design_of(X.take_columns(self.used).dense())
+
+    def problem(self, problem: Problem) -> Problem:
+        """The problem on these columns."""
+        scale = problem.feature_scale
+        return replace(problem, X=self.X, feature_scale=None if scale is None else scale[self.used])
+
+    def rounds(self, found: Sequence[Round], problem: Problem) -> list[Round]:
+        """Rounds of a walk on these columns as those of the problem on all columns."""
+        if len(self.used) == self.p:
+            return list(found)
+        first = np.ones(self.p) if problem.feature_scale is None else problem.feature_scale
+        one_norm = replace(problem, regulariser="l1", feature_scale=None)
+        return [
+            replace(
+                one,
+                coef=self._spread(one.coef, np.zeros(self.p)),
+                feature_scale=self._spread(one.feature_scale, np.zeros(self.p) if k else first),
+                one_norm=one_norm,
+            )
+            for k, one in enumerate(found)
+        ]
+
+    def _spread(self, values: np.ndarray | None, others: np.ndarray) -> np.ndarray:
+        out = others.copy()
+        out[self.used] = values
+        return out
 
 
 class FewRows:

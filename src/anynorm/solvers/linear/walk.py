@@ -35,9 +35,9 @@ from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.linear.column_newton import few_columns_suit
 from anynorm.solvers.linear.few_rows import (
     ROWS_PER_COLUMN,
+    DenseColumns,
     FewRows,
     few_rows_suit,
-    with_dense_rows,
 )
 from anynorm.solvers.linear.pruning import GENEROSITY, WalkModel, less_generous, prune, take_back
 from anynorm.solvers.linear.rounds import Round
@@ -108,8 +108,9 @@ def walk(
 
         exact = not few_rows_suit(problem, tol)
         limits = WalkLimits(n_rounds, prune, tol, max_iter, deadline, seed, exact)
-        problem = with_dense_rows(problem)
-        return walk_dense(problem, FewRows(problem.design), limits, start, progress)
+        dense = DenseColumns(problem.design)
+        found = walk_dense(dense.problem(problem), FewRows(dense.X), limits, start, progress)
+        return dense.rounds(found, problem)
     path = _Walk(problem, prune, tol, deadline, progress, {"max_iter": max_iter, "seed": seed})
     rounds = [path.first(start)]
     while len(rounds) < n_rounds:
@@ -150,10 +151,14 @@ def walk_over_C(
         from anynorm.solvers.linear.dense_walk import WalkLimits, walk_dense_over_C  # Numba
 
         limits = WalkLimits(n_rounds, prune, tol, max_iter, deadline, seed, exact=False)
-        X = with_dense_rows(problems[0]).design
-        rows, dense = FewRows(X), [replace(one, X=X) for one in problems]
-        walks = [walk_dense_over_C(one, Cs, rows, limits, progress) for one in dense]
-        yield from (list(rounds) for rounds in zip(*walks, strict=True))
+        dense = DenseColumns(problems[0].design)
+        rows = FewRows(dense.X)
+        walks = [
+            walk_dense_over_C(dense.problem(one), Cs, rows, limits, progress) for one in problems
+        ]
+        for C, found in zip(Cs, zip(*walks, strict=True), strict=True):
+            at = [replace(one, C=float(C)) for one in problems]
+            yield [dense.rounds(*pair) for pair in zip(found, at, strict=True)]
         return
     for C in Cs:
         yield [
