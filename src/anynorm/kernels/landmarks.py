@@ -83,8 +83,8 @@ class Landmarks:
         >>> from anynorm.kernels.landmarks import Landmarks
         >>> gram = Gram.poly(np.array([[1.0], [2.0], [3.0], [4.0]]), gamma=1.0, degree=2)
         >>> landmarks, Z = Landmarks.spanning(gram, error=1e-12, most=3)
-        >>> landmarks.rows.tolist(), (Z.T * Z).round(9).tolist()
-        ([3], [[1.0, 16.0, 81.0, 256.0]])
+        >>> landmarks.rows.tolist(), Z.round(9).ravel().tolist()
+        ([3], [1.0, 4.0, 9.0, 16.0])
         """
         rest = gram.diagonal().copy()
         Z, rows = np.zeros((gram.n, most), order="F"), np.empty(most, dtype=np.intp)

@@ -80,21 +80,22 @@ def solve_kernel(
     progress : callable, optional
         Called with a `Progress` at every gap that is computed.
     solve_features : callable, optional
-        A solver of problems over features, such as `solve_linear`; linear kernels of few features
-        are then solved by it.
+        A solver of problems over features, such as `solve_linear`; linear kernels of few features,
+        and kernels of low rank with a large C, are then solved by it.
     methods : sequence of Method, optional
         What is tried, in this order; `METHODS` by default.
 
     Returns
     -------
     Solution
-        The duals, also as `coef`, the intercept and the certificate, whose status says whether
-        `tol` was reached.
+        The duals, also as `coef` (but where a factor of the kernel has better ones), the intercept
+        and the certificate, whose status says whether `tol` was reached.
 
     Examples
     --------
     >>> import numpy as np
-    >>>     >>> from anynorm.losses import get_loss
+    >>> from anynorm.kernels.gram import Gram
+    >>> from anynorm.losses import get_loss
     >>> from anynorm.problem import Problem
     >>> from anynorm.solvers.kernel import solve_kernel
     >>> X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
