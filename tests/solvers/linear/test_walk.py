@@ -234,6 +234,15 @@ def test_columns_without_an_entry_change_nothing(scale):
         assert one.n_nonzero == two.n_nonzero
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_an_X_of_zeros_has_no_model(kind):
+    y = np.where(np.arange(20) < 12, 1.0, -1.0)
+    problem = Problem(y=y, C=1.0, loss=get_loss("hinge"), X=kind(np.zeros((20, 100))))
+    rounds = walk(problem, n_rounds=3)
+    assert [found.n_nonzero for found in rounds] == [0, 0, 0]
+    assert all(found.coef.shape == (100,) for found in rounds)
+
+
 def test_X_is_left_alone():
     problem = make_problem(n=60, p=40)
     before = problem.X.copy()

@@ -56,18 +56,21 @@ def few_rows_suit(
 
 
 class DenseColumns:
-    """Problems on one X with X dense, and without the columns of a sparse X that have no entry.
+    """Problems on one X with X dense, and without the columns that are zero.
 
-    These are most columns of a part of a text, and nothing but work where X is dense.
+    These are most columns of a part of a text, and nothing but work where X is dense.  A sparse X
+    and its dense copy make the same problems.
     """
 
     def __init__(self, X: Design) -> None:
-        self.X, self.used, self.p = X, np.arange(X.p), X.p
+        self.X, self.p = X, X.p
+        self.used = _or_one(np.flatnonzero(X.column_entries()))
+        part = X if len(self.used) == X.p else X.take_columns(self.used)
         if X.sparse:
-            filled = np.flatnonzero(X.column_entries())
-            if len(filled):
-                self.used = filled
-            self.X = design_of(X.take_columns(self.used).dense())
+            self.X = part = design_of(part.dense())
+        filled = _or_one(np.flatnonzero(part.dense().any(axis=0)))
+        if len(filled) < part.p:
+            self.X, self.used = part.take_columns(filled), self.used[filled]
 
     def problem(self, problem: Problem) -> Problem:
         """The problem on these columns."""
@@ -94,6 +97,11 @@ class DenseColumns:
         out = others.copy()
         out[self.used] = values
         return out
+
+
+def _or_one(columns: np.ndarray) -> np.ndarray:
+    """Columns, or the first one where there are none: a problem has at least one."""
+    return columns if len(columns) else np.arange(1)
 
 
 class FewRows:
