@@ -141,3 +141,52 @@ def test_columns_that_were_left_out_are_missed_and_come_back(monkeypatch):
     solution = on_central_path(problem)
     assert solution.status is Status.OPTIMAL
     assert np.count_nonzero(solution.coef) > 5
+
+
+def rows_of_every_step(monkeypatch):
+    """How many rows take part, step after step."""
+    counts = []
+    step = central_path._CentralPoint.step
+
+    def counted(point):
+        counts.append(point.n)
+        return step(point)
+
+    monkeypatch.setattr(central_path._CentralPoint, "step", counted)
+    return counts
+
+
+@pytest.mark.parametrize("loss", ["hinge", "absolute"])
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
+def test_rows_that_have_left_change_nothing(monkeypatch, loss, bias, C):
+    counts = rows_of_every_step(monkeypatch)
+    X, y = table(600, 20)
+    weights = np.random.default_rng(2).choice([1.0, 2.0, 0.1], len(y))
+    problem = one_norm(X, y, loss, C, intercept=bias, sample_weight=weights)
+    solution = on_central_path(problem, tol=1e-8)
+    assert solution.status is Status.OPTIMAL
+    assert solution.certificate.primal == pytest.approx(solve_linear_program(problem), rel=1e-7)
+    assert min(counts) < 600
+
+
+def test_rows_that_left_too_early_come_back(monkeypatch):
+    counts = rows_of_every_step(monkeypatch)
+    monkeypatch.setattr(central_path, "_SETTLED", 1.2)
+    monkeypatch.setattr(central_path, "_CLEAR", 0.02)
+    problem = one_norm(*table(600, 20), C=3.0)
+    solution = on_central_path(problem, tol=1e-7)
+    assert solution.status is Status.OPTIMAL
+    assert solution.certificate.primal == pytest.approx(solve_linear_program(problem), rel=1e-7)
+    assert (np.diff(counts) > 0).any()
+
+
+def test_a_point_gone_astray_goes_on_from_where_rows_left(monkeypatch):
+    counts = rows_of_every_step(monkeypatch)
+    monkeypatch.setattr(central_path, "_ASTRAY", 0.0)  # whatever comes after it
+    problem = one_norm(*table(600, 20), C=3.0)
+    solution = on_central_path(problem, tol=1e-7)
+    assert solution.status is Status.OPTIMAL
+    assert solution.certificate.primal == pytest.approx(solve_linear_program(problem), rel=1e-7)
+    assert min(counts) < 600
+    assert counts[-1] == 600

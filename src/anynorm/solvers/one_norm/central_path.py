@@ -16,7 +16,9 @@ uses.  Eliminating all but w leaves the system
         (Theta^-1 + Z'E Z) dw + Z'E y db = ...,   Theta, E made of forces / distances
 
 over the columns that take part.  These are few: columns whose pull |Z_j'a| comes near to u_j join,
-and those that are far below it leave again.  The start is that of a ridge regression, its residuals
+and those that are far below it leave again.  Rows leave, too: of the two forces on a dual, one soon
+outweighs the other, and the dual stays at that bound unless its residual changes its sign, with
+which the row is back.  The start is that of a ridge regression, its residuals
 giving the duals.  Ties do not matter to it, nor does the number of pivots to a vertex; data in
 general position with few columns in use are better served by the simplex method.
 """
@@ -24,6 +26,7 @@ general position with few columns in use are better served by the simplex method
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -41,18 +44,23 @@ from anynorm.solvers.frame.patience import Patience
 from anynorm.solvers.one_norm.linear_programs import suits_vertices, vertex_of
 
 _TO_BOUNDARY = 0.99  # of the way to the nearest bound
-_CORRECTORS = 2  # at the most, beside Mehrotra's: each costs a fifth of a factor
+_CORRECTORS = 3  # at the most, beside Mehrotra's: each costs a tenth of a factor
 _LEAST_GAIN = 0.05  # of the two steps' lengths together: a corrector that brings less is the last
 _STEPS_OF_START = 12  # of conjugate gradients: the start need not be exact
 _RIDGE = 0.1  # of the mean squared length of a column
 _FROM_BOUNDS = 0.05  # of the box: as near as the duals of the start may be to them
-_FAR_START = 10.0  # times the bounds: how far pulls may be beyond them at the start
+_FAR_START = 100.0  # times the bounds: how far pulls may be beyond them at the start
 _OFF_PATH = 100.0  # times mu: the largest product at the start
 _FEW, _MOST = 50, 300  # columns at the start
 _JOIN, _LEAVE = 0.9, 0.8  # of the bound: pulls with which columns join, and leave
 _IN_SIGHT = 0.5  # the relative gap from which on pulls tell who may leave
 _STRONGEST = 0.1  # of the largest pull beyond its bound: weaker ones may join later
 _GROWTH = 0.5  # of the columns that take part: how many may join at once
+_SETTLED = 30.0  # times its other force: a force that takes a dual to its bound and holds it
+_CLEAR = 0.2  # the least residual of a row that leaves
+_ROWS_PER_COLUMN = 2  # that stay, at the least: duals at their bounds must leave room for others
+_ASTRAY = 10.0  # times the merit at which rows left: they are all back, and stay
+_WORTH = 0.25  # of the rows that take part: fewer that may leave are not worth a new part
 _IDLE_STEPS = 12  # without a tenth of the gap: rounding allows no more
 _MOST_COLUMNS = 4000  # that may take part: a factor takes a second
 _DAMPING = 1e-14  # of the diagonal: what rounding may have taken from it
@@ -107,6 +115,7 @@ def _follow(at: _CentralPoint, best: Incumbent) -> None:
             break
         if not best.budget.spend() or not at.step():
             break
+        at.change_rows()
         at.change_columns(gap)
     if not best.reached:
         at.offer(best)
@@ -121,10 +130,8 @@ class _CentralPoint:
     def __init__(self, problem: Problem) -> None:
         box = problem.dual_set
         assert isinstance(box, Box)
-        self.problem = problem
-        self.rows = np.flatnonzero(box.upper > box.lower)
-        self.lower, self.upper = box.lower[self.rows], box.upper[self.rows]
-        self.label, self.n = problem.y[self.rows], self.rows.size
+        self.problem, self.box = problem, box
+        self._take_rows(np.flatnonzero(box.upper > box.lower))
         design = problem.design.thin()
         self.features = design.with_constant(problem.bias_feature)
         u = np.ones(problem.n_coefs) if problem.penalty_weights is None else problem.penalty_weights
@@ -133,7 +140,11 @@ class _CentralPoint:
         in_use[self.rows] = 1.0
         self.squares = self.features.column_norms_squared(in_use)
         self.usable = np.isfinite(self.penalty) & (self.squares > 0)
+        self.per_bound = np.divide(
+            1.0, self.penalty, out=np.zeros(self.features.p), where=self.usable
+        )
         self.fullness = design.column_entries()
+        self._hold_none()
         self._begin()
 
     # ------------------------------------------------------------ the start
@@ -175,6 +186,16 @@ class _CentralPoint:
         self._gather()
         self._measure()
 
+    def _hold_none(self) -> None:
+        """All rows take part: no dual is held at its bound."""
+        n, p = self.problem.n_rows, self.features.p
+        self.settled = self.returned = self.rows[:0]
+        self.clear, self.may_leave, self.whole = np.zeros(0), True, False
+        self.limit, self.held, self.drift = np.zeros((3, n))
+        self.held_pulls, self.drift_pulls = np.zeros((2, p))
+        self.drift_balance = 0.0
+        self.before: _CentralPoint | None = None
+
     def _ridge(self) -> tuple[np.ndarray, float, np.ndarray]:
         """w, b and the residuals of a weighted ridge regression, by a few conjugate gradients."""
         weights = (self.upper - self.lower) / (self.upper - self.lower).mean()
@@ -201,13 +222,23 @@ class _CentralPoint:
             before = size
         return w, b, r
 
-    # ------------------------------------------------------------ products and sets of columns
+    # ------------------------------------------------------------ products, rows and columns
+
+    def _take_rows(self, rows: np.ndarray) -> None:
+        """Rows that take part, with their bounds and labels."""
+        self.rows, self.n = rows, rows.size
+        self.lower, self.upper = self.box.lower[rows], self.box.upper[rows]
+        self.label = self.problem.y[rows]
 
     def _pulls(self, a: np.ndarray) -> np.ndarray:
-        """Z'a over all columns."""
+        """Z'a over all columns, those duals included that are held at their bounds."""
+        if self.whole:
+            pulls = self.held_pulls.copy()
+            pulls[self.columns] += self.part.rmatvec(a)
+            return pulls
         full = np.zeros(self.problem.n_rows)
         full[self.rows] = self.label * a
-        return self.features.rmatvec(full)
+        return self.held_pulls + self.features.rmatvec(full)
 
     def _image(self, w: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Z w for some columns."""
@@ -215,9 +246,7 @@ class _CentralPoint:
 
     def _lead(self) -> np.ndarray:
         """The pulls in units of their bounds, 0 where a column is out."""
-        return np.divide(
-            np.abs(self.pulls), self.penalty, out=np.zeros(self.features.p), where=self.usable
-        )
+        return np.abs(self.pulls) * self.per_bound
 
     def _reach(self, lead: np.ndarray) -> float:
         return max(1.0, _STRONGEST * float(lead.max(initial=0.0)))
@@ -236,6 +265,7 @@ class _CentralPoint:
         root[self.rows] = self.label
         self.part = BlockProducts(self.features.column_block(self.columns, self.rows, root))
         self.bound = self.penalty[self.columns]
+        self.whole = self.columns.size == np.count_nonzero(self.usable)
         self.scores = self.part.matvec(self.coef)
 
     @property
@@ -250,6 +280,11 @@ class _CentralPoint:
         first = 2 * self.columns.size
         return self.lower + self.distance[first : first + self.n]
 
+    @property
+    def mu(self) -> float:
+        """The mean product of a distance and its force."""
+        return float(self.distance @ self.force) / self.force.size
+
     def _measure(self) -> None:
         """The residuals of all conditions, and both values, at the pulls that are at hand."""
         count, a = self.columns.size, self.a
@@ -259,14 +294,82 @@ class _CentralPoint:
         self.primal_miss = residual + s - t
         low, high = self.bound - pull, self.bound + pull
         self.dual_miss = np.concatenate([low, high]) - self.distance[: 2 * count]
-        mu = float(self.distance @ self.force) / self.force.size
+        mu = self.mu
         over = np.abs(self.dual_miss) / np.tile(self.bound, 2)
         self.far = float(over.max(initial=0.0))
         self.merit = mu * (1.0 + float(np.abs(self.primal_miss).max()) + self.far)
-        self.balance = float(self.label @ a) if self.problem.free_bias else 0.0
-        slack = np.where(residual > 0, self.upper, self.lower) @ residual
-        self.primal = float(self.bound @ np.abs(self.coef)) + float(slack)
-        self.dual = float(a.sum()) / max(1.0, float(self._lead().max(initial=0.0)))
+        self.balance = 0.0
+        if self.problem.free_bias:
+            self.balance = float(self.label @ a) + float(self.problem.y @ self.held)
+        slack = float(np.where(residual > 0, self.upper, self.lower) @ residual)
+        if self.settled.size:
+            self.clear = self._residual_of(self.settled)
+            slack += float(self.limit[self.settled] @ self.clear)
+        self.primal = float(self.bound @ np.abs(self.coef)) + slack
+        total = float(a.sum()) + float(self.held.sum())
+        self.dual = total / max(1.0, float(self._lead().max(initial=0.0)))
+
+    def _residual_of(self, rows: np.ndarray) -> np.ndarray:
+        """The residuals of rows that need not take part."""
+        scores = self.features.matvec(self.coef, columns=self.columns)[rows]
+        return 1.0 - self.problem.y[rows] * (scores + self.bias)
+
+    def _settling(self, s: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """Which rows may leave: none where few could, or where the point is still far off."""
+        more, less = np.maximum(s, t), np.minimum(s, t)
+        leaves, least = np.zeros(self.n, dtype=bool), _WORTH * self.n
+        most = self.n - max(_FEW, _ROWS_PER_COLUMN * self.columns.size)
+        near = max(self.far, float(np.abs(self.primal_miss).max())) <= _CLEAR
+        if not (near and self.may_leave and most > least):
+            return leaves
+        held = (more > _SETTLED * less) & (more - less > _CLEAR)
+        held &= ~np.isin(self.rows, self.returned)
+        places = _largest(more / less, most, held)
+        leaves[places] = places.size > least
+        return leaves
+
+    def change_rows(self) -> None:
+        """Leave out rows whose duals are held at a bound, take back those with another sign."""
+        if self.before is not None and self.merit > _ASTRAY * self.before.merit:
+            # Too many had left: others cannot make up for duals that do not move.
+            vars(self).update(vars(self.before), may_leave=False)
+            return
+        rest, settled = 2 * self.columns.size, self.settled
+        below, above = self.distance[rest:].reshape(2, -1)
+        s, t = self.force[rest:].reshape(2, -1)
+        leaves = self._settling(s, t)
+        back = settled[(self.clear > 0) != (self.limit > self.box.lower)[settled]]
+        if not back.size and not leaves.any():
+            return
+        if leaves.any():
+            self.before = None
+            self.before = copy(self)
+        stays, gone, mu = ~leaves, self.rows[leaves], self.mu
+        self.limit, self.held = self.limit.copy(), self.held.copy()
+        self.limit[gone] = np.where(t > s, self.upper, self.lower)[leaves]
+        self.held[gone], self.held[back] = self.a[leaves], 0.0
+        self.returned = np.union1d(self.returned, back)
+        self.settled = np.concatenate([np.setdiff1d(settled, back), gone])
+        self._take_rows(np.concatenate([self.rows[stays], back]))
+        # Back with no more force than rows have that are in doubt.
+        lower, upper = self.box.lower[back], self.box.upper[back]
+        edge = np.minimum(mu / _CLEAR, 0.5 * (upper - lower))
+        a = np.where(self.limit[back] > lower, upper - edge, lower + edge)
+        fresh = a - lower, upper - a, mu / (a - lower), mu / (upper - a)
+        below, above, s, t = (
+            np.append(old[stays], new) for old, new in zip((below, above, s, t), fresh, strict=True)
+        )
+        self.distance = np.concatenate([self.distance[:rest], below, above])
+        self.force = np.concatenate([self.force[:rest], s, t])
+        self.drift = np.zeros(self.problem.n_rows)
+        self.drift[self.settled] = (self.limit - self.held)[self.settled]
+        self.drift_balance = float(self.problem.y @ self.drift)
+        self.held_pulls, self.drift_pulls = (
+            self.features.rmatvec(self.problem.y * duals) for duals in (self.held, self.drift)
+        )
+        self._gather()
+        self.pulls = self._pulls(self.a)
+        self._measure()
 
     def change_columns(self, gap: float) -> None:
         """Take in columns that are pulled near to their bounds, leave out those far from them."""
@@ -285,7 +388,7 @@ class _CentralPoint:
         place = np.full(self.features.p, -1)
         place[self.columns] = np.arange(count)
         known, old = place[columns] >= 0, place[columns]
-        mu = float(self.distance @ self.force) / self.force.size
+        mu = self.mu
         u, pull = self.penalty[columns], self.pulls[columns]
         sides = []
         for k, room in enumerate((u - pull, u + pull)):
@@ -305,20 +408,21 @@ class _CentralPoint:
         """Predictor and correctors; False where no step can be made."""
         if not 0 < self.columns.size <= _MOST_COLUMNS or not self._factor():
             return False
-        mu = float(self.distance @ self.force) / self.force.size
-        plain = self._direction(np.zeros_like(self.force), first=True)
+        mu = self.mu
+        plain = self._direction(np.zeros_like(self.force), drift=1.0)
         distance, force = (min(1.0, length) for length in self._longest(plain))
         reached = float(
             (self.distance + distance * plain.distance) @ (self.force + force * plain.force)
         )
         target = mu * (reached / (mu * self.force.size)) ** 3
-        move = self._direction(target - plain.distance * plain.force, first=True)
+        drift = max(0.0, 1.0 - target / mu)
+        move = self._direction(target - plain.distance * plain.force, drift=drift)
         longest = self._longest(move)
         for _ in range(_CORRECTORS):
             distance, force = (min(1.0, 1.5 * min(1.0, length) + 0.3) for length in longest)
             product = (self.distance + distance * move.distance) * (self.force + force * move.force)
             wanted = np.clip(product, 0.1 * target, 10 * target) - product
-            more = self._direction(np.maximum(wanted, -10 * target), first=False)
+            more = self._direction(np.maximum(wanted, -10 * target))
             better = move.with_more(more)
             lengths = self._longest(better)
             gain = sum(min(1.0, x) for x in lengths) - sum(min(1.0, x) for x in longest)
@@ -334,6 +438,7 @@ class _CentralPoint:
         self.force = self.force + force * move.force
         self.scores = self.scores + force * move.scores
         self.bias += force * move.bias
+        self._approach(distance * drift)
         self.pulls = self._pulls(self.a)
         self._measure()
         return bool(np.isfinite(self.primal) and self.distance.min() > 0 and self.force.min() > 0)
@@ -365,18 +470,31 @@ class _CentralPoint:
             return self.bias_weight > 0
         return True
 
-    def _direction(self, products: np.ndarray, *, first: bool) -> _CentralMove:
-        """The Newton direction to these products; `first` ones mend all other conditions too."""
+    def _approach(self, share: float) -> None:
+        """Take the duals of settled rows nearer to their bounds, by a share of the way."""
+        self.held = self.held + share * self.drift
+        self.held_pulls = self.held_pulls + share * self.drift_pulls
+        self.drift = (1.0 - share) * self.drift
+        self.drift_pulls = (1.0 - share) * self.drift_pulls
+        self.drift_balance *= 1.0 - share
+
+    def _direction(self, products: np.ndarray, *, drift: float | None = None) -> _CentralMove:
+        """The Newton direction to these products, which may mend all other conditions too.
+
+        Then duals of settled rows go a share `drift` of the way to their bounds.
+        """
         count = self.columns.size
         aim = products / self.distance
         tilt = np.zeros(self.n)
         lack = 0.0
-        if first:
+        if drift is not None:
             aim -= self.force
-            tilt, lack = self.primal_miss, self.balance
+            tilt, lack = self.primal_miss, self.balance + drift * self.drift_balance
+            pull = drift * self.drift_pulls[self.columns]
+            miss = self.dual_miss + np.concatenate([-pull, pull])
         sides = aim[: 2 * count].reshape(2, -1)
-        if first:
-            sides = sides - (self.ratio[: 2 * count] * self.dual_miss).reshape(2, -1)
+        if drift is not None:
+            sides = sides - (self.ratio[: 2 * count] * miss).reshape(2, -1)
         rows = aim[2 * count :].reshape(2, -1)
         e = rows[0] - rows[1] + tilt
         pulled = self.weights * e
@@ -395,15 +513,12 @@ class _CentralPoint:
             slip = (float(self.label @ a) + lack) / float(self.weights.sum())
             bias += slip
             a -= slip * self.weights * self.label
-        pull = self.part.rmatvec(a)
+        # Z'a as the system has it: another product would tell rounding in its solution alone.
+        pull = self.stiffness * (w - sides[0] + sides[1])
         distance = np.concatenate([-pull, pull, a, -a])
-        if first:
-            distance[: 2 * count] += self.dual_miss
+        if drift is not None:
+            distance[: 2 * count] += miss
         force = aim - self.ratio * distance
-        # w itself is exact to more digits than what its pulls say.
-        slip_of_w = (w - (force[:count] - force[count : 2 * count])) * self.stiffness
-        force[:count] += slip_of_w * self.ratio[:count]
-        force[count : 2 * count] -= slip_of_w * self.ratio[count : 2 * count]
         return _CentralMove(distance, force, scores, bias)
 
     def _longest(self, move: _CentralMove) -> tuple[float, float]:
@@ -421,7 +536,7 @@ class _CentralPoint:
     def offer(self, best: Incumbent, *, sparse: bool = False) -> None:
         """Certify the point, `sparse` with zero for columns that look unused."""
         problem = self.problem
-        dual, coef = np.zeros(problem.n_rows), np.zeros(self.features.p)
+        dual, coef = self.held.copy(), np.zeros(self.features.p)
         dual[self.rows] = self.a
         coef[self.columns] = np.where(self._unused(), 0.0, self.coef) if sparse else self.coef
         bias = problem.bias_feature * float(coef[-1])
