@@ -18,8 +18,9 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
+from anynorm.design.blocks import ranges
 from anynorm.design.far_columns import far_means
-from anynorm.design.limits import VERIFIED
+from anynorm.design.limits import BLOCK_ENTRIES, VERIFIED
 from anynorm.problem import Problem
 from anynorm.problem.path_record import PathRecord
 from anynorm.problem.solution import Progress
@@ -398,13 +399,21 @@ def _slope_changes(record: PathRecord, p: int) -> np.ndarray:
     joint = np.ones(count, dtype=bool)
     if count < 3:
         return joint
-    knots = sp.csr_array((record.data, record.indices, record.indptr), shape=(count, p))
-    lengths = np.diff(record.s)
-    slopes = sp.diags_array(1 / lengths) @ (knots[1:] - knots[:-1])
-    turns = abs(slopes[1:] - slopes[:-1]).max(axis=1).toarray().ravel()
-    sizes = abs(slopes).max(axis=1).toarray().ravel()
+    lengths, knots = np.diff(record.s), np.repeat(np.arange(count), np.diff(record.indptr))
     biases = np.diff(record.intercepts) / lengths
-    turns = np.maximum(turns, np.abs(np.diff(biases)))
-    sizes = np.maximum(sizes, np.abs(biases))
+    turns, sizes = np.abs(np.diff(biases)), np.abs(biases)
+    used = np.zeros(p, dtype=bool)
+    used[record.indices] = True
+    # Dense, over the columns in use: sparse differences took a fifth of the time of a short path.
+    width, places = int(used.sum()), (np.cumsum(used) - 1)[record.indices]
+    for part in ranges(count - 2, 2 + BLOCK_ENTRIES // max(1, width)):
+        first, last = part.start, part.stop + 2
+        entries = slice(record.indptr[first], record.indptr[last])
+        coefs = np.zeros((last - first, width + 1))
+        coefs[knots[entries] - first, places[entries]] = record.data[entries]
+        slopes = np.diff(coefs, axis=0) / lengths[first : last - 1, None]
+        here = slice(first, last - 1)
+        sizes[here] = np.maximum(sizes[here], np.abs(slopes).max(axis=1))
+        turns[part] = np.maximum(turns[part], np.abs(np.diff(slopes, axis=0)).max(axis=1))
     joint[1:-1] = turns > _STRAIGHT * np.maximum(sizes[1:], sizes[:-1])
     return joint

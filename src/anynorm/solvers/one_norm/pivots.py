@@ -109,7 +109,7 @@ from anynorm.solvers.one_norm.state import (
     slot,
 )
 
-_PIVOTS = 100  # between two refreshes
+_PIVOTS = 400  # between two refreshes, at the most: of what drifts nothing is recorded
 _DRIFT = 3e-12  # of the largest score: what residuals of E, which are zero, may have drifted
 
 
