@@ -513,12 +513,18 @@ class _CentralPoint:
             slip = (float(self.label @ a) + lack) / float(self.weights.sum())
             bias += slip
             a -= slip * self.weights * self.label
-        # Z'a as the system has it: another product would tell rounding in its solution alone.
+        # Z'a as the system has it, which corrections may take for granted.
         pull = self.stiffness * (w - sides[0] + sides[1])
+        if drift is not None:
+            pull = self.part.rmatvec(a)
         distance = np.concatenate([-pull, pull, a, -a])
         if drift is not None:
             distance[: 2 * count] += miss
         force = aim - self.ratio * distance
+        # w itself is exact to more digits than what its pulls say.
+        slip_of_w = (w - (force[:count] - force[count : 2 * count])) * self.stiffness
+        force[:count] += slip_of_w * self.ratio[:count]
+        force[count : 2 * count] -= slip_of_w * self.ratio[count : 2 * count]
         return _CentralMove(distance, force, scores, bias)
 
     def _longest(self, move: _CentralMove) -> tuple[float, float]:
