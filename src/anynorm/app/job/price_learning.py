@@ -214,6 +214,8 @@ class _PricedFold:
         self.task, folds = task, task.folds()
         train, self.test = task.splits[fold]
         X, y = folds.train(fold), task.y[train]
+        if isinstance(X, np.ndarray):
+            X = np.asfortranarray(X)  # read by columns, again and again
         self.held_out = folds.test(fold)
         self.present = np.array([1]) if len(task.classes) == 2 else np.unique(y)
         weighted = SparseSVC(class_weight=task.class_weight)
