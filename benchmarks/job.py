@@ -36,7 +36,7 @@ from benchmarks.generators import Data
 from benchmarks.harness import Row, seconds
 
 FASTER_GOAL, WALL_GOAL = 3.0, 90.0
-PEER_LIMIT = 6.0  # times our wall time, after which the peer is stopped
+PEER_LIMIT = 5.0  # times our wall time, after which the peer is stopped
 LEAST_LIMIT = 60.0  # seconds that it gets in any case
 CS = np.logspace(-3, 2, 10)
 FOLDS = 5

@@ -124,7 +124,8 @@ class _RisingFolds:
     @property
     def still_rising(self) -> bool:
         """Whether --max-features ended the search where the score still rose."""
-        return self.full and int(self.scores.mean(axis=1).argmax()) == len(self.scores) - 1
+        mean, late = self.scores.mean(axis=1), self.prices > self.prices[-1] / _STEP
+        return self.full and mean[late].max() > mean[~late].max(initial=-math.inf)
 
     @property
     def cut_words(self) -> str:

@@ -54,6 +54,7 @@ class Preparation(TransformerMixin, BaseEstimator):
     sparse_ : bool
         Whether it was fitted to a `SparseFrame`.
     imputer_, encoder_, scaler_ : transformers, or None where they have nothing to do
+        (or, the imputer, where rows came as a `NumberFrame`)
     notes_ : list of str
         What was done, in plain language.
 
@@ -195,8 +196,9 @@ class Preparation(TransformerMixin, BaseEstimator):
     def _side_by_side(self, frame: pd.DataFrame) -> Array:
         numeric, categorical = self._names()
         parts: list[Array] = []
-        if self.imputer_ is not None:
-            parts.append(self.imputer_.transform(numbers_of(frame, numeric)))
+        if numeric:
+            values = numbers_of(frame, numeric)
+            parts.append(values if self.imputer_ is None else self.imputer_.transform(values))
         if self.encoder_ is not None:
             parts.append(self.encoder_.transform(levels_of(frame, categorical)))
         return parts[0] if len(parts) == 1 else np.hstack(parts)
