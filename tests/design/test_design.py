@@ -423,7 +423,7 @@ def test_solvers_do_not_ask_how_X_is_stored():
     assert asked == []
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, sp.csc_array])
+@pytest.mark.parametrize("storage", [np.asarray, np.asfortranarray, sp.csr_array, sp.csc_array])
 def test_products_with_a_block_are_those_of_the_matrix(storage, monkeypatch):
     from anynorm.design import block_products
 

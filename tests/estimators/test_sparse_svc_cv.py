@@ -143,13 +143,17 @@ def test_the_number_of_features_is_exact_on_every_interval():
             assert results["mean_n_features"][k] == pytest.approx(np.mean(counts))
 
 
-def test_the_best_is_the_middle_of_the_leftmost_best_stretch():
+def test_the_best_is_the_middle_of_the_widest_best_stretch():
     model = SparseSVCCV(cv=FOLDS).fit(X, Y)
     results = model.cv_results_
     best = np.isclose(results["mean_test_score"], results["mean_test_score"].max(), atol=1e-12)
-    first = best.argmax()
-    last = first + np.append(~best[first:], True).argmax() - 1
-    assert model.s_ == pytest.approx((results["s_low"][first] + results["s_high"][last]) / 2)
+    stretches, least = {}, results["s_high"].min()
+    for k in np.flatnonzero(best):
+        first = next(i for i in range(k, -1, -1) if i == 0 or not best[i - 1])
+        stretches[first] = max(results["s_low"][first], least), results["s_high"][k]
+    low, high = max(stretches.values(), key=lambda ends: ends[1] / ends[0])
+    assert low <= model.s_ <= high
+    assert model.s_ == pytest.approx((low + high) / 2)
     assert model.best_score_ == results["mean_test_score"].max()
     assert results["s_low"][model.best_index_] <= model.s_ <= results["s_high"][model.best_index_]
 
@@ -193,6 +197,8 @@ def test_rules_on_a_curve_by_hand():
     means, features = [0.5, 0.8, 0.9, 0.9, 0.7, 0.9], [1, 2, 3, 4, 5, 1]
     assert curve(means, features).choose("best", 0.0) == (2, 3.0)
     assert curve(means, features, [0, 1, 2, 3, 7, 8, 9]).choose("best", 0.0) == (3, 4.5)
+    # the last stretch is the widest by its factor
+    assert curve(means, features, [0, 1, 2, 3, 4, 5, 50]).choose("best", 0.0) == (5, 27.5)
     # two folds, 0.9 -+ 0.11: the standard error is 0.11
     assert curve(means, features, spread=0.11).choose("one_se", 0.0) == (1, 1.5)
     assert curve(means, features, spread=0.01).choose("one_se", 0.0) == (2, 3.0)

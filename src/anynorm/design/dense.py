@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from anynorm.design.interface import Array, Design, Places, Tile
 from anynorm.design.limits import BLOCK_ENTRIES, ENTRIES_PER_TASK, PRODUCTS_PER_CALL
 from anynorm.design.threads import each, share
 from anynorm.design.watch import look
+
+if TYPE_CHECKING:
+    from anynorm.design.column_block import ColumnBlock
 
 # Copying one of so many rows, or columns, is faster than a product with all of them.
 _FEW_ROWS = 16
@@ -259,6 +262,24 @@ class DenseDesign(Design):
         where = np.ix_(rows, columns) if isinstance(columns, np.ndarray) else (rows, columns)
         block = _wide(self.stored[where])
         return block if self.scale is None else block * self.scale[columns]
+
+    def column_block(
+        self, columns: Places, rows: Places, root: Array, last: Array | None = None
+    ) -> ColumnBlock:
+        if not self._by_columns or self.stored.dtype != np.float64:
+            return super().column_block(columns, rows, root, last)
+        from anynorm.design.column_block import ColumnBlock
+
+        # Each column is read where it lies: a fifth of the time of turning rows into columns.
+        block = np.empty((columns.size + (last is not None), rows.size))
+        factor = root[rows]
+        for k, column in enumerate(columns.tolist()):
+            np.take(self.stored[:, column], rows, out=block[k], mode="clip")
+            block[k] *= factor if self.scale is None else factor * self.scale[column]
+        if last is not None:
+            block[-1] = last
+        indptr = rows.size * np.arange(len(block) + 1)
+        return ColumnBlock(indptr, np.empty(0, np.uint32), block.ravel(), rows.size)
 
     def _pair_gram(self, left: Places, right: Places, weights: Array | None) -> Array:
         if right.size > left.size:

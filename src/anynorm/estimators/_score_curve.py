@@ -49,7 +49,8 @@ class ScoreCurve:
 
         "best" takes the highest mean score, "one_se" the smallest s (or C) within one standard
         error of it, "fewest" the fewest features within `tolerance` of it (see
-        `tolerance_of`).  All take the middle of the leftmost stretch that is as good.
+        `tolerance_of`).  All take the middle of a stretch that is as good: the widest for "best",
+        for the others the leftmost.
         """
         mean, used = self.scores.mean(axis=1), self.features.mean(axis=1)
         same = ROUNDING * max(1.0, float(np.abs(mean).max()))
@@ -62,11 +63,25 @@ class ScoreCurve:
         else:
             enough = mean >= mean[top] - tolerance_of(tolerance, self.scores[top]) - same
             good = enough & (used <= used[enough].min() + same)
-        first = int(good.argmax())
-        last = first + int(np.append(~good[first:], True).argmax()) - 1
+        first, last = self._stretch(good, widest=rule == "best")
         middle = self.low[first] + (self.high[last] - self.low[first]) / 2
         index = first + int(np.searchsorted(self.high[first : last + 1], middle))
         return index, float(self.values(np.clip(middle, self.low[index], self.high[index])))
+
+    def _stretch(self, good: np.ndarray, widest: bool) -> tuple[int, int]:
+        """The first and last place of the leftmost stretch of good ones, or of the widest.
+
+        By a factor of s or C: a high score that holds for long is less of an accident.
+        """
+        ends = np.flatnonzero(np.diff(np.concatenate([[0], good, [0]])))
+        firsts, lasts = ends[::2], ends[1::2] - 1
+        low, high = self.low[firsts], self.high[lasts]
+        if self.least is None:  # s begins at 0, which no factor leads to
+            positive = self.high[self.high > 0]
+            least = positive.min() if len(positive) else 1.0
+            low, high = np.log(np.maximum(low, least)), np.log(np.maximum(high, least))
+        k = int((high - low).argmax()) if widest else 0
+        return int(firsts[k]), int(lasts[k])
 
     def rises_at_the_end(self) -> bool:
         """Whether the best score is at the end of the line, and above all of its first half."""

@@ -46,7 +46,8 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
         How to choose from the mean scores.  "best": the highest.  "one_se": the smallest s (or C,
         see `multiclass`) whose score is within one standard error of the best.  "fewest": the
         fewest features, in the mean over the folds, among the scores within `score_tolerance` of
-        the best.  At ties the middle of the leftmost interval.
+        the best.  At ties the middle of the widest interval, by its factor, for "best", and of the
+        leftmost for the others.
     score_tolerance : float or None, default=None
         How far below the best score ``rule="fewest"`` may go.  None: 0.01, or one standard error
         where that is more, so that the folds never use more features than with "one_se".

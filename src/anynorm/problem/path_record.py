@@ -55,3 +55,16 @@ class PathRecord:
         knots = np.repeat(np.arange(len(self.s)), np.diff(self.indptr))
         moved = np.bincount(knots, self.data * means[self.indices], len(self.s))
         return replace(self, intercepts=self.intercepts - moved)
+
+
+def compacted(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different columns, ascending, and the places of the given ones among them.
+
+    >>> import numpy as np
+    >>> from anynorm.problem.path_record import compacted
+    >>> used, places = compacted(np.array([7, 2, 7]))
+    >>> used.tolist(), places.tolist()
+    ([2, 7], [1, 0, 1])
+    """
+    found = np.bincount(columns) > 0  # no sorting, as in numpy.unique: most occur at every knot
+    return np.flatnonzero(found), (np.cumsum(found) - 1)[columns]

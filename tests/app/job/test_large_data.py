@@ -92,7 +92,7 @@ def test_the_shape_of_the_data_decides():
         rng = np.random.default_rng(0)
         y = rng.integers(0, 2, n)
         splits = [(np.arange(n), np.arange(0))] * 5
-        task = cost.Task(None, y, None, np.arange(2), None, FitOptions(), splits, p, n * p)
+        task = cost.Task(None, None, y, None, np.arange(2), None, FitOptions(), splits, p, n * p)
         loss, notes = cost.method_for(task, 6)
         assert loss == expected
         assert bool(notes) == (expected != "hinge")
@@ -102,7 +102,7 @@ def test_the_shape_of_the_data_decides():
 
 def test_a_long_job_is_announced():
     splits = [(np.arange(10), np.arange(0))] * 5
-    given = None, np.zeros(10**6, int), None, np.arange(2), None
+    given = None, None, np.zeros(10**6, int), None, np.arange(2), None
     long = cost.Task(*given, FitOptions(loss="squared_hinge"), splits, 100, 10**8)
     assert cost.announcement(long, 6).startswith("This takes about ")
     short = cost.Task(*given, FitOptions(loss="squared_hinge"), splits, 1, 10**4)

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from anynorm.app.tables import Preparation, SparseFrame, match_columns
+from anynorm.app.tables.number_frame import NumberFrame
 from tests.app.tables.files import message
 
 
@@ -144,6 +145,19 @@ def test_words_where_numbers_were_learnt():
         preparation.transform(pd.DataFrame({"x": ["3", None]})),
         preparation.transform(pd.DataFrame({"x": [3, 1.5]})),
     )
+
+
+def test_numbers_alone_are_prepared_without_a_frame():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 4.0, 8.0], "b": [True, False, True, True]})
+    whole = Preparation().fit(frame)
+    rows = whole.as_numbers(frame)
+    assert isinstance(rows, NumberFrame)
+    part = Preparation(kinds=whole.kinds_).fit(rows.iloc[[0, 2, 3]])
+    same = Preparation(kinds=whole.kinds_).fit(frame.iloc[[0, 2, 3]])
+    np.testing.assert_array_equal(part.transform(rows), same.transform(frame))
+    np.testing.assert_array_equal(part.transform(frame.iloc[[1]]), same.transform(frame)[[1]])
+    for other in (frame.assign(a=[1.0, None, 3.0, 4.0]), frame.assign(a=list("xyxy"))):
+        assert isinstance(Preparation().fit(other).as_numbers(other), pd.DataFrame)
 
 
 def test_sparse_features_stay_sparse():

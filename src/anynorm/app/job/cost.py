@@ -2,8 +2,9 @@
 
 A path has about as many joints as JOINTS_PER_ROW says, whatever the shape.  A joint takes as many
 operations as the rows and columns have entries in the basis, which grows to the smaller of both.
-A search over C with the squared hinge loss reads the entries of X some hundred times.  Both are
-counts, not times: the choice is the same on every machine, however busy.
+A search over C with the squared hinge loss reads the entries of X some hundred times, and has work
+of its own in every fold; on tables and texts of all sizes that is right to a factor of four.  Both
+are counts, not times: the choice is the same on every machine, however busy.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from typing import Any
 
 from anynorm.app.job.learning import Task
 from anynorm.app.job.options import OptionError
+from anynorm.app.tables import SparseFrame
 from anynorm.design.threads import allowed
 from anynorm.estimators._path_search import JOINTS_PER_ROW, MOST_TOGETHER
 
 PER_SECOND = 1e9  # such operations on one core
 MOST_FOR_PATHS = 5e9  # operations: some seconds of one core, beyond which "auto" has the other
 _PASSES = 300.0  # over the entries of X, for all C of a search
-_FIXED = 2e6  # operations of a fold, whatever its size
+_FIXED = 3e7  # operations of a fold, whatever its size
+_SPARSE = 4.0  # operations for an entry of a sparse matrix, which is somewhere in memory
 _OVERHEAD = 8.0  # operations of a joint for each row and column, beside those of the basis
 _LONG = 30.0  # seconds from which on a job is announced
 
@@ -38,7 +41,8 @@ def path_cost(task: Task, searches: int) -> float:
 def price_cost(task: Task, searches: int) -> float:
     """The operations for a search over C with the squared hinge loss in all folds."""
     folds = searches * (len(task.splits) + 1) * task.n_problems
-    return folds * (_FIXED + _PASSES * task.n_entries * _share(task) ** 2)
+    entry = _SPARSE if isinstance(task.rows, SparseFrame) else 1.0
+    return folds * (_FIXED + entry * _PASSES * task.n_entries * _share(task) ** 2)
 
 
 def seconds_for(operations: float) -> float:

@@ -213,6 +213,7 @@ def _fitted(
         fold_notes += _order_notes(table.features, y, whole)
     task = Task(
         frame=table.features,
+        rows=whole.as_numbers(table.features),
         y=y,
         groups=table.groups,
         classes=classes,
@@ -399,8 +400,8 @@ def _nested(
         else:
             part, what = task.part(train, folds), f"judging it: part {number + 1} of {len(inner)}"
             learned = _learn(part, schedule, what)
-            scores[test] = learned.scores(task.frame.iloc[test], task.classes)
-            found = learned.probabilities(task.frame.iloc[test], task.classes)
+            scores[test] = learned.scores(task.rows.iloc[test], task.classes)
+            found = learned.probabilities(task.rows.iloc[test], task.classes)
             cut = cut or learned.cut
         if found is None or probabilities is None:
             probabilities = None

@@ -25,6 +25,8 @@ class Task:
     ----------
     frame : DataFrame or SparseFrame
         The features as they were read.
+    rows : DataFrame or NumberFrame
+        The same in the form that is quickest to prepare in parts (`Preparation.as_numbers`).
     y : ndarray of shape (n,)
         The rows' classes, as places among `classes`.
     groups : ndarray of shape (n,) or None
@@ -44,6 +46,7 @@ class Task:
     """
 
     frame: Any
+    rows: Any
     y: np.ndarray
     groups: np.ndarray | None
     classes: np.ndarray
@@ -76,9 +79,15 @@ class Task:
     def part(self, rows: np.ndarray, folds: np.ndarray) -> Task:
         """The same task for some of the rows, with the folds that `folds_within` gave."""
         groups = None if self.groups is None else self.groups[rows]
-        frame, splits = self.frame.iloc[rows], numbered_splits(folds)
+        part, splits = self.rows.iloc[rows], numbered_splits(folds)
         return replace(
-            self, frame=frame, y=self.y[rows], groups=groups, splits=splits, judging=True
+            self,
+            frame=part,
+            rows=part,
+            y=self.y[rows],
+            groups=groups,
+            splits=splits,
+            judging=True,
         )
 
     @property
@@ -88,7 +97,7 @@ class Task:
 
     def folds(self) -> PreparedFolds:
         """The rows of the folds, each prepared by itself."""
-        return PreparedFolds(self.frame, self.splits, self.preparation)
+        return PreparedFolds(self.rows, self.splits, self.preparation)
 
     def no_scores(self, *shape: int) -> np.ndarray:
         """Room for decision values of all rows."""

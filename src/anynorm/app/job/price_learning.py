@@ -34,6 +34,7 @@ _USUAL = 8  # values of C that a search takes, for the progress
 _CERTIFIED = 1e-4  # the gap of the model that is kept: the default of estimators
 _LOOSE = 1e-2  # the gap of models that are only compared
 _NEARER = 5  # more values of C where --max-features lies between two
+_TOO_SHORT = 0.1  # seconds that are left, in which nothing is found any more
 _HALVINGS = 8  # of the range of C, where the model of all rows has too many features
 
 
@@ -41,13 +42,12 @@ def learn_prices(task: Task, schedule: Schedule, what: str) -> Learned:
     """Choose C by cross-validation; parameters as in `learn_path`."""
     options = task.options
     schedule.begin(what)
-    end = deadline(schedule.share_of_time())
-    trial = _RisingFolds(task, schedule, end)
+    trial = _RisingFolds(task, schedule, deadline(schedule.share_of_time()))
     trial.run()
     chosen = choose(options.rule, trial.scores, trial.sizes)
     preparation, X = task.prepared()
     schedule.tell(_RisingFolds.SHARE, "the model of all rows", trial.best)
-    model = _fitted(task, trial.prices, chosen, X, end)
+    model = _fitted(task, trial.prices, chosen, X, trial.end_for_the_model())
     schedule.end()
     used = [found[chosen] for found in trial.used]
     frequency = np.zeros(X.shape[1])
@@ -124,7 +124,8 @@ class _RisingFolds:
     @property
     def still_rising(self) -> bool:
         """Whether --max-features ended the search where the score still rose."""
-        return self.full and int(self.scores.mean(axis=1).argmax()) == len(self.scores) - 1
+        mean, late = self.scores.mean(axis=1), self.prices > self.prices[-1] / _STEP
+        return self.full and mean[late].max() > mean[~late].max(initial=-math.inf)
 
     @property
     def cut_words(self) -> str:
@@ -136,6 +137,13 @@ class _RisingFolds:
             f"{len(self.prices) - 1} values of C in every fold"
         )
 
+    def end_for_the_model(self) -> float | None:
+        """When the time for the model of all rows is over: without it, the search is lost."""
+        left = self.schedule.time_left()
+        if self.end is None or left is None:
+            return self.end
+        return max(self.end, time.monotonic() + left / 2)
+
     def run(self) -> None:
         """Go on to larger C until it does not pay any more, or time is over."""
         folds = run_all(self.count, lambda fold, _: _PricedFold(self.task, fold), report=None)
@@ -143,9 +151,7 @@ class _RisingFolds:
         self._enter(folds, least / 2 if math.isfinite(least) else 1.0)
         for step in range(_MOST if math.isfinite(least) else 0):
             price = least * _STEP ** (step + 1)
-            done = run_all(self.count, self._advance(folds, price, step), report=None)
-            if not all(done):
-                self.cut = True
+            if not self._all_advance(folds, price, step):
                 return
             if self._too_wide(folds):
                 self.full = True
@@ -156,6 +162,19 @@ class _RisingFolds:
             if self.stop is not None:
                 return
 
+    def _all_advance(self, folds: list[_PricedFold], price: float, step: int) -> bool:
+        """Have all folds go on to a C; False where time was short.
+
+        While nothing has been found, a search may take half of what is left for all of them.
+        """
+        while not all(run_all(self.count, self._advance(folds, price, step), report=None)):
+            left = self.schedule.time_left()
+            if left is None or left < _TOO_SHORT or self.best > float(self.scores[0].mean()):
+                self.cut = True
+                return False
+            self.end = deadline(left / 2)
+        return True
+
     def _too_wide(self, folds: list[_PricedFold]) -> bool:
         most = self.task.options.max_features
         return most is not None and max(fold.widest for fold in folds) > most
@@ -164,9 +183,7 @@ class _RisingFolds:
         """More values of C below the one at which some fold has too many features."""
         for _ in range(_NEARER):
             price = math.sqrt(self.prices[-1] * high)
-            done = run_all(self.count, self._advance(folds, price, len(self.prices)), report=None)
-            if not all(done):
-                self.cut = True
+            if not self._all_advance(folds, price, len(self.prices)):
                 return
             if self._too_wide(folds):
                 high = price
@@ -214,6 +231,8 @@ class _PricedFold:
         self.task, folds = task, task.folds()
         train, self.test = task.splits[fold]
         X, y = folds.train(fold), task.y[train]
+        if isinstance(X, np.ndarray):
+            X = np.asfortranarray(X)  # read by columns, again and again
         self.held_out = folds.test(fold)
         self.present = np.array([1]) if len(task.classes) == 2 else np.unique(y)
         weighted = SparseSVC(class_weight=task.class_weight)

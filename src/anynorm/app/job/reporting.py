@@ -31,6 +31,7 @@ from anynorm.estimators._probabilities import brier_score, reliability
 from anynorm.estimators.paths.accuracy import knots_at
 
 _MOST_ENTRIES = 20_000_000  # held-out decision values of one class along the path
+_MOST_PLACES = 1000  # at which they are shown: more than a picture has points
 
 
 def content_of(fitted: Fitted) -> Report:
@@ -163,7 +164,7 @@ def _held_out_along(fitted: Fitted, k: int) -> tuple[np.ndarray, np.ndarray]:
     Where the folds share C, theirs at the C at which the path of all rows is at that place.
     """
     found = fitted.learned.detail.found
-    most = _MOST_ENTRIES // len(fitted.oof.y)
+    most = min(_MOST_PLACES, _MOST_ENTRIES // len(fitted.oof.y))
     if not found.scored.search.by_price:
         paths = [fold.paths[k] for fold in found.scored.folds]
         places = _thinned(np.unique(np.concatenate([path.knots.s for path in paths])), most)

@@ -20,6 +20,7 @@ from anynorm.design import Matrix
 _FEWEST = 8  # rows of a class, of which fewer say little
 _DIRECTIONS = 64  # random ones that stand for all features: distances to about a fifth
 _STRETCH, _STRETCHES = 500, 10  # rows in a row that are looked at where there are many
+_WHOLE = 2000  # rows up to which all are compared with all
 _SHARE = 0.1  # of the rows: fewer neighbours in a row are no reason to speak up
 _SURPRISE = 6.0  # standard deviations above chance: once in 100,000 tables
 
@@ -64,8 +65,9 @@ def row_order(X: Matrix, y: np.ndarray) -> RowOrder:
     False
     """
     n, p = X.shape
-    starts = [0] if n <= _STRETCH * _STRETCHES else np.linspace(0, n - _STRETCH, _STRETCHES)
-    length = n if len(starts) == 1 else _STRETCH
+    count = min(_STRETCHES, n // _STRETCH)
+    starts = [0] if n <= _WHOLE else np.linspace(0, n - _STRETCH, count)
+    length = n if n <= _WHOLE else _STRETCH
     rng = np.random.default_rng(0)
     directions = rng.normal(size=(p, _DIRECTIONS)) if p > _DIRECTIONS else np.eye(p)
     near = total = 0

@@ -103,7 +103,15 @@ class Schedule:
 
     def share_of_time(self) -> float | None:
         """The seconds for the search that has begun: an even share of what is left."""
+        left = self.time_left()
+        return None if left is None else max(1e-3, left / (self._searches - self._finished))
+
+    def time_left(self) -> float | None:
+        """The seconds for this search and all others.
+
+        One that has found nothing in its share takes more: a model that is judged by the folds
+        that chose it is worth more than none.
+        """
         if self._limit is None:
             return None
-        left = self._limit * (1 - _WRITING) - self.seconds
-        return max(1e-3, left / (self._searches - self._finished))
+        return max(1e-3, self._limit * (1 - _WRITING) - self.seconds)

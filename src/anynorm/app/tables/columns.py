@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from anynorm.app.tables import cells
 from anynorm.app.tables.errors import TableError, listed
+from anynorm.app.tables.number_frame import NumberFrame
 from anynorm.app.tables.svmlight import SparseFrame
 
 # A column is "number", "boolean", or the list of its categories.
@@ -137,7 +138,7 @@ def match_columns(
 
     Parameters
     ----------
-    frame : pandas.DataFrame or SparseFrame
+    frame : pandas.DataFrame, SparseFrame or NumberFrame
     names : sequence of str
         The columns that a model needs.
     known : collection of str
@@ -163,6 +164,8 @@ def match_columns(
     (['a', 'b'], ["1 column that the model does not use: 'c'."])
     """
     names = [str(name) for name in names]
+    if isinstance(frame, NumberFrame) and frame.has_names(names):
+        return frame, []
     there = {str(name) for name in frame.columns}
     needed = set(names)
     extra = [str(name) for name in frame.columns if str(name) not in needed]

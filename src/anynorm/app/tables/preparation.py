@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from anynorm.app.tables.columns import Kinds, kinds_of, levels_of, match_columns, numbers_of
 from anynorm.app.tables.errors import TableError, counted, listed
+from anynorm.app.tables.number_frame import NumberFrame
 from anynorm.app.tables.svmlight import SparseFrame
 
 __all__ = ["Preparation", "match_columns"]
@@ -53,6 +54,7 @@ class Preparation(TransformerMixin, BaseEstimator):
     sparse_ : bool
         Whether it was fitted to a `SparseFrame`.
     imputer_, encoder_, scaler_ : transformers, or None where they have nothing to do
+        (or, the imputer, where rows came as a `NumberFrame`)
     notes_ : list of str
         What was done, in plain language.
 
@@ -119,13 +121,13 @@ class Preparation(TransformerMixin, BaseEstimator):
             raise ValueError(f"scale must be 'standard' or 'none'; got {self.scale!r}.")
         if len(X) == 0:
             raise TableError("there are no rows to prepare.")
-        sparse = isinstance(X, SparseFrame)
-        if not sparse:
+        sparse, ready = isinstance(X, SparseFrame), isinstance(X, NumberFrame)
+        if not ready:
             X = _frame(X)
         notes: list[str] = []
         if self.kinds is not None:
             kinds: Kinds = dict(self.kinds)
-        elif sparse:
+        elif ready:
             kinds = dict.fromkeys((str(name) for name in X.columns), "number")
         else:
             kinds, notes = kinds_of(X, self.max_levels)
@@ -135,7 +137,7 @@ class Preparation(TransformerMixin, BaseEstimator):
         self.n_features_in_ = len(kinds)
         frame, _ = match_columns(X, list(kinds))
         self.imputer_ = self.encoder_ = self.scaler_ = None
-        matrix = frame.matrix if sparse else self._fit_parts(frame, notes)
+        matrix = frame.matrix if ready else self._fit_parts(frame, notes)
         if self.scale == "standard":
             self.scaler_ = StandardScaler(with_mean=not sparse).fit(matrix)
             notes.append(
@@ -188,14 +190,15 @@ class Preparation(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "kinds_")
         frame, _ = match_columns(self._same_storage(X), list(self.kinds_))
-        matrix = frame.matrix if isinstance(frame, SparseFrame) else self._side_by_side(frame)
+        matrix = frame.matrix if isinstance(frame, NumberFrame) else self._side_by_side(frame)
         return matrix if self.scaler_ is None else self.scaler_.transform(matrix)
 
     def _side_by_side(self, frame: pd.DataFrame) -> Array:
         numeric, categorical = self._names()
         parts: list[Array] = []
-        if self.imputer_ is not None:
-            parts.append(self.imputer_.transform(numbers_of(frame, numeric)))
+        if numeric:
+            values = numbers_of(frame, numeric)
+            parts.append(values if self.imputer_ is None else self.imputer_.transform(values))
         if self.encoder_ is not None:
             parts.append(self.encoder_.transform(levels_of(frame, categorical)))
         return parts[0] if len(parts) == 1 else np.hstack(parts)
@@ -208,7 +211,19 @@ class Preparation(TransformerMixin, BaseEstimator):
             raise TableError(
                 f"the rows are from {have} but the model learnt from {want}: give the same kind."
             )
-        return X if sparse else _frame(X)
+        return X if isinstance(X, NumberFrame) else _frame(X)
+
+    def as_numbers(self, X: Any) -> Any:
+        """The rows in the form that is quickest to prepare again and again, in parts.
+
+        That is a `NumberFrame` where they are numbers alone, none of them missing; otherwise X.
+        """
+        frame, _ = match_columns(self._same_storage(X), list(self.kinds_))
+        numeric, categorical = self._names()
+        if categorical or isinstance(frame, NumberFrame):
+            return frame
+        matrix = numbers_of(frame, numeric)
+        return frame if np.isnan(matrix).any() else NumberFrame(matrix, numeric)
 
     def _names(self) -> tuple[list[str], list[str]]:
         """Return the columns of numbers and those of categories."""

@@ -14,12 +14,13 @@ from sklearn.datasets import load_svmlight_file
 
 from anynorm.app.tables.errors import TableError
 from anynorm.app.tables.files import read_bytes
+from anynorm.app.tables.number_frame import NumberFrame
 
 _LABEL = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
 _PAIR = re.compile(rb"\d+:[+-]?(\d+\.?\d*|\.\d+|inf|nan)([eE][+-]?\d+)?$", re.IGNORECASE)
 
 
-class SparseFrame:
+class SparseFrame(NumberFrame):
     """A sparse matrix with named columns; rows are taken as from a data frame.
 
     Parameters
@@ -37,28 +38,12 @@ class SparseFrame:
     """
 
     def __init__(self, matrix: Any, columns: Any) -> None:
-        self.matrix = matrix.tocsr()
-        self.columns = np.asarray(columns, dtype=object)
-        if self.columns.shape != (matrix.shape[1],):
-            raise ValueError(f"{matrix.shape[1]} names are needed; got {self.columns.shape}.")
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of rows and columns."""
-        return self.matrix.shape
-
-    def __len__(self) -> int:
-        return self.matrix.shape[0]
-
-    @property
-    def iloc(self) -> _Rows:
-        """Rows by position, as in pandas."""
-        return _Rows(self)
+        super().__init__(matrix.tocsr(), columns)
 
     def named(self, names: Any) -> SparseFrame:
         """Return the columns of these names; those that are not there are zero."""
         names = [str(name) for name in names]
-        if names == self.columns.tolist():
+        if self.has_names(names):
             return self
         place = {name: k for k, name in enumerate(names)}
         target = np.array([place.get(name, -1) for name in self.columns], dtype=np.int64)
@@ -70,14 +55,6 @@ class SparseFrame:
             shape=(len(self), len(names)),
         )
         return SparseFrame(matrix, names)
-
-
-class _Rows:
-    def __init__(self, frame: SparseFrame) -> None:
-        self._frame = frame
-
-    def __getitem__(self, rows: Any) -> SparseFrame:
-        return SparseFrame(self._frame.matrix[rows], self._frame.columns)
 
 
 def read_svmlight(

@@ -12,6 +12,7 @@ from anynorm.design import Matrix
 from anynorm.design.blocks import row_ranges
 from anynorm.estimators.checks.matrices import known_matrix
 from anynorm.estimators.checks.places import places_on_path
+from anynorm.problem.path_record import compacted
 
 Array = NDArray[np.float64]
 
@@ -62,7 +63,7 @@ class PiecewiseLine:
         if s is not None:
             mixing = self.mixing(s)
             coefs, intercepts = mixing @ coefs, mixing @ intercepts
-        used, places = np.unique(coefs.indices, return_inverse=True)
+        used, places = compacted(coefs.indices)
         shape = (coefs.shape[0], len(used))
         columns = sp.csr_array((coefs.data, places, coefs.indptr), shape=shape).T
         if coefs.nnz > _DENSE * shape[0] * shape[1]:

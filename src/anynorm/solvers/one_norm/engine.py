@@ -355,4 +355,8 @@ def general_position(problem: Problem, attempt: int) -> tuple[np.ndarray, np.nda
 
 def _doubled(table: np.ndarray, axis: int) -> np.ndarray:
     """The table with as much room again, zero, along one axis."""
-    return np.concatenate([table, np.zeros_like(table)], axis=axis)
+    shape = list(table.shape)
+    shape[axis] *= 2
+    out = np.zeros(shape, dtype=table.dtype)  # the system gives no memory before it is used
+    out[tuple(map(slice, table.shape))] = table
+    return out

@@ -18,11 +18,11 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from anynorm.design.blocks import ranges
+from anynorm.design.blocks import row_ranges
 from anynorm.design.far_columns import far_means
-from anynorm.design.limits import BLOCK_ENTRIES, VERIFIED
+from anynorm.design.limits import VERIFIED
 from anynorm.problem import Problem
-from anynorm.problem.path_record import PathRecord
+from anynorm.problem.path_record import PathRecord, compacted
 from anynorm.problem.solution import Progress
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.one_norm.engine import END_SHARE, STRENGTHS, Engine
@@ -317,7 +317,7 @@ class _Attempt:
         if record.s[-1] > engine.scalar[MOST_S] and len(record.s) > 1:
             record = _cut_last(record, float(engine.scalar[MOST_S]), engine.p)
             record = replace(record, stopped=_STOPPED[RADIUS] if stopped == "end" else stopped)
-        joint = _slope_changes(record, engine.p)
+        joint = _slope_changes(record)
         return replace(record, joint=joint)
 
 
@@ -328,11 +328,13 @@ def _merged(record: PathRecord) -> PathRecord:
     are those of the straight line from the first knot to the last.
     """
     kept = np.ones(len(record.s), dtype=bool)
+    if (record.penalties[1:] < (1 - _SAME_PENALTY) * record.penalties[:-1]).all():
+        return record
     last = 0
     for k in range(1, len(kept)):
         kept[k] = record.penalties[k] < (1 - _SAME_PENALTY) * record.penalties[last]
         last = k if kept[k] else last
-    return record if kept.all() else _chosen(record, kept)
+    return _chosen(record, kept)
 
 
 def _chosen(record: PathRecord, kept: np.ndarray) -> PathRecord:
@@ -393,27 +395,22 @@ def _cut_last(record: PathRecord, s: float, p: int) -> PathRecord:
     )
 
 
-def _slope_changes(record: PathRecord, p: int) -> np.ndarray:
+def _slope_changes(record: PathRecord) -> np.ndarray:
     """Where (w, b) turns, and both ends; a path passes straight through the other knots."""
     count = len(record.s)
     joint = np.ones(count, dtype=bool)
-    if count < 3:
-        return joint
-    lengths, knots = np.diff(record.s), np.repeat(np.arange(count), np.diff(record.indptr))
-    biases = np.diff(record.intercepts) / lengths
-    turns, sizes = np.abs(np.diff(biases)), np.abs(biases)
-    used = np.zeros(p, dtype=bool)
-    used[record.indices] = True
-    # Dense, over the columns in use: sparse differences took a fifth of the time of a short path.
-    width, places = int(used.sum()), (np.cumsum(used) - 1)[record.indices]
-    for part in ranges(count - 2, 2 + BLOCK_ENTRIES // max(1, width)):
-        first, last = part.start, part.stop + 2
-        entries = slice(record.indptr[first], record.indptr[last])
-        coefs = np.zeros((last - first, width + 1))
-        coefs[knots[entries] - first, places[entries]] = record.data[entries]
-        slopes = np.diff(coefs, axis=0) / lengths[first : last - 1, None]
-        here = slice(first, last - 1)
-        sizes[here] = np.maximum(sizes[here], np.abs(slopes).max(axis=1))
-        turns[part] = np.maximum(turns[part], np.abs(np.diff(slopes, axis=0)).max(axis=1))
-    joint[1:-1] = turns > _STRAIGHT * np.maximum(sizes[1:], sizes[:-1])
+    used, places = compacted(record.indices)
+    width = len(used) + 1
+    for inner in row_ranges(max(0, count - 2), width):
+        # the knots of this block, and one more at each end
+        knots = np.zeros((inner.stop - inner.start + 2, width))
+        entries = slice(record.indptr[inner.start], record.indptr[inner.stop + 2])
+        lengths = np.diff(record.indptr[inner.start : inner.stop + 3])
+        knots[np.repeat(np.arange(len(knots)), lengths), places[entries]] = record.data[entries]
+        knots[:, -1] = record.intercepts[inner.start : inner.stop + 2]
+        slopes = np.diff(knots, axis=0)
+        slopes /= np.diff(record.s[inner.start : inner.stop + 2])[:, None]
+        turns = np.abs(np.diff(slopes, axis=0)).max(axis=1)
+        sizes = np.abs(slopes).max(axis=1)
+        joint[1:-1][inner] = turns > _STRAIGHT * np.maximum(sizes[1:], sizes[:-1])
     return joint
