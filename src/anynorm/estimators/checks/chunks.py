@@ -1,0 +1,272 @@
+"""Dask collections: taken apart into blocks of rows, each checked where it lies.
+
+The rest of the package does not import Dask; nothing here does before a collection was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from anynorm.design import Matrix
+from anynorm.design.crew import Block, Crew, OneProcess
+from anynorm.estimators.checks.labels import (
+    Labelled,
+    check_classes,
+    check_total,
+    class_factors,
+    encode,
+    usable_labels,
+    usable_weights,
+)
+from anynorm.estimators.checks.matrices import (
+    column_names,
+    is_collection,
+    training_matrix,
+    usable_matrix,
+)
+from anynorm.losses import Loss, get_loss
+from anynorm.norms.dual_sets import Box, CurvedBox
+
+
+@dataclass(frozen=True)
+class ChunkedLabelled(Labelled):
+    """Rows that live apart: X is their crew, and labels and weights stay beside the rows.
+
+    Attributes
+    ----------
+    class_weights : ndarray of shape (K,) or None
+        The factors of the rows' weights, by class.
+    n_blocks : int
+        How many blocks there are.
+    """
+
+    class_weights: np.ndarray | None = None
+    n_blocks: int = 0
+
+    @property
+    def storage(self) -> str:
+        """How X is stored, in words."""
+        return f"{'sparse' if self.X.sparse else 'dense'}, {self.n_blocks} blocks"
+
+
+def chunked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> ChunkedLabelled:
+    """Check a Dask collection and what belongs to its rows, given to the `fit` of a classifier."""
+    caller = type(estimator).__name__
+    _check_separable(get_loss(estimator.loss))
+    if y is None:
+        usable_labels(y, 0, caller)  # which says that it is needed
+    parts = _parts(X, "X")
+    labels = _beside(y, X, parts, "y")
+    weights = [None] * len(parts)
+    if isinstance(sample_weight, int | float):
+        sample_weight = None if sample_weight == 1 else _constant(X, float(sample_weight))
+    if sample_weight is not None:
+        weights = _beside(sample_weight, X, parts, "sample_weight")
+    crew = _crew(list(zip(parts, labels, weights, strict=True)), caller)
+    return _labelled(estimator, crew, column_names(getattr(X, "_meta", None)))
+
+
+def _labelled(estimator: Any, crew: Crew, names: np.ndarray | None) -> ChunkedLabelled:
+    """What all blocks together say about the classes."""
+    seen = crew.describe()
+    if crew.shape[0] == 0:
+        raise ValueError("X has no rows in any of its blocks; a classifier needs some.")
+    labels, _ = encode(np.array(list(seen.labels)))
+    totals = np.array([float(seen.weights.get(label, 0.0)) for label in labels.tolist()])
+    factors = None
+    if estimator.class_weight is not None:
+        factors = class_factors(estimator.class_weight, labels, totals)
+        totals = factors * totals
+    kept = np.flatnonzero(totals > 0)
+    check_classes(labels, kept)
+    check_total(float(estimator.C), float(totals.sum()))
+    return ChunkedLabelled(
+        X=crew,
+        codes=np.empty(0, dtype=np.intp),
+        classes=labels[kept],
+        weights=None,
+        feature_names=names,
+        class_weights=None if factors is None else factors[kept],
+        n_blocks=seen.blocks,
+    )
+
+
+def _check_separable(loss: Loss) -> None:
+    """Raise where a loss is no sum over the rows."""
+    if loss.without_weights()[1] is not None:
+        raise ValueError(
+            "a slack norm with weights of its own does not know the rows of a Dask collection; "
+            "give the weights as sample_weight, chunked like X."
+        )
+    try:
+        found: Any = loss.dual_set(1.0, np.ones(1))
+    except ValueError:
+        found = None
+    if not isinstance(found, Box | CurvedBox):
+        raise ValueError(
+            f"the loss {loss.name!r} is not a sum over the rows, which Dask collections need; use "
+            "'hinge', 'squared_hinge', 'logistic', 'squared' or 'absolute', or X.compute()."
+        )
+
+
+def _parts(X: Any, name: str) -> list[Any]:
+    """A collection as a list of delayed blocks of rows."""
+    if hasattr(X, "chunks"):
+        if X.ndim != 2:
+            raise ValueError(f"{name} must have two dimensions; got a Dask array with {X.ndim}.")
+        _check_sizes(X, name)
+        return list(X.rechunk({1: -1}).to_delayed().ravel())
+    if not hasattr(X, "npartitions") or not hasattr(X, "columns"):
+        raise TypeError(f"{name} must be a Dask array or data frame; got {type(X).__name__}.")
+    return list(X.to_delayed())
+
+
+def _beside(given: Any, X: Any, parts: Sequence[Any], name: str) -> list[Any]:
+    """What there is one of per row, as delayed blocks like those of X."""
+    of_array = hasattr(X, "chunks")
+    if of_array:
+        if not is_collection(given):
+            import dask.array as da
+
+            given = da.from_array(np.asarray(given), chunks=-1)
+        elif not hasattr(given, "chunks"):
+            given = given.to_dask_array(lengths=True)
+    elif not is_collection(given):
+        raise TypeError(
+            f"{name} must be a Dask collection where X is a data frame, whose rows are not known "
+            f"before it is read; got {type(given).__name__}. Give a column of the same frame."
+        )
+    if hasattr(given, "chunks"):
+        _check_sizes(given, name)
+        if given.ndim == 2 and given.shape[1] == 1:
+            given = given[:, 0]
+        if given.ndim != 1:
+            raise ValueError(f"{name} must have one dimension; got a Dask array of {given.ndim}.")
+    if of_array:
+        if given.shape[0] != X.shape[0]:
+            raise ValueError(
+                f"{name} has {given.shape[0]} entries but X has {X.shape[0]} rows; give one per "
+                "row."
+            )
+        return list(given.rechunk((X.chunks[0],)).to_delayed().ravel())
+    found = list(given.to_delayed().ravel() if hasattr(given, "chunks") else given.to_delayed())
+    if len(found) != len(parts):
+        raise ValueError(
+            f"{name} has {len(found)} partitions but X has {len(parts)}; take both from one frame, "
+            f"or call {name}.repartition(divisions=X.divisions)."
+        )
+    return found
+
+
+def _constant(X: Any, weight: float) -> Any:
+    """One weight for all rows."""
+    if hasattr(X, "chunks"):
+        return np.full(X.shape[0], weight)
+    return X.map_partitions(_filled, weight, meta=("weight", np.float64))
+
+
+def _filled(frame: Any, weight: float) -> Any:
+    return frame.iloc[:, 0].astype(np.float64) * 0.0 + weight
+
+
+def _check_sizes(array: Any, name: str) -> None:
+    """Raise where the sizes of an array's blocks are not known."""
+    if any(np.isnan(size) for sizes in array.chunks for size in sizes):
+        raise ValueError(
+            f"{name} has chunks of unknown size. Call {name}.compute_chunk_sizes() first, or give "
+            "the data frame that it comes from."
+        )
+
+
+def _crew(blocks: list[tuple[Any, Any, Any]], caller: str) -> Crew:
+    """The workers of the present Dask client, or this process where there is none."""
+    import dask
+    from dask.base import get_scheduler
+
+    client = getattr(get_scheduler(), "__self__", None)
+    if client is not None and hasattr(client, "scheduler_info"):
+        from anynorm.design.dask_crew import DaskCrew
+
+        make = dask.delayed(_held_block, pure=False)
+        return DaskCrew(client, [make(*b, k, caller) for k, b in enumerate(blocks)])
+
+    def compute(delayed: Any) -> Any:
+        return None if delayed is None else dask.compute(delayed, scheduler="synchronous")[0]
+
+    def read(X: Any) -> Matrix:
+        return usable_matrix(compute(X), caller)
+
+    made = []
+    for k, (X, labels, weights) in enumerate(blocks):
+        whole = _held_block(compute(X), compute(labels), compute(weights), k, caller)
+        made.append(whole.read_by(partial(read, X)))
+    return OneProcess(made)
+
+
+def _held_block(X: Any, labels: Any, weights: Any, number: int, caller: str) -> Block:
+    """A block whose rows are in memory, checked; errors name it."""
+    try:
+        n = X.shape[0]
+        if len(labels) != n:
+            raise ValueError(f"y has {len(labels)} entries but X has {n} rows.")
+        if n == 0:
+            return Block(X, np.asarray(labels), None, columns=X.shape[1])
+        X, _ = training_matrix(X, caller)
+        labels = usable_labels(labels, n, caller)
+        encode(labels)
+        if weights is not None:
+            weights = _weights(np.asarray(weights), n)
+    except ValueError as error:
+        raise ValueError(f"in block {number} of X, whose rows count from 0: {error}") from None
+    return Block(X, labels, weights, columns=X.shape[1], sparse=sp.issparse(X))
+
+
+def _weights(weights: np.ndarray, n: int) -> np.ndarray:
+    """The weights of a block, which may all be zero there."""
+    if weights.shape == (n,) and not weights.any():
+        return np.zeros(n)
+    found = usable_weights(weights, n)
+    assert found is not None
+    return found
+
+
+def by_blocks(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a prediction: of a Dask collection it is a lazy Dask array, block by block."""
+    from functools import wraps
+
+    @wraps(method)
+    def predicted(self: Any, X: Any) -> Any:
+        return _lazily(self, method.__name__, X) if is_collection(X) else method(self, X)
+
+    return predicted
+
+
+def _lazily(estimator: Any, name: str, X: Any) -> Any:
+    """The named prediction of every block of X."""
+    import dask.array as da
+
+    # One row of zeros says what a block's answer looks like, and raises what X would.
+    if not hasattr(X, "chunks"):
+        first = X._meta.reindex([0]).fillna(0.0).astype(np.float64)
+        example = getattr(estimator, name)(first)
+        found = X.map_partitions(_of_block, estimator, name, meta=example[:0])
+        if example.ndim == 2 and np.isnan(found.shape[-1]):
+            found._chunks = (found.chunks[0], (example.shape[1],))
+        return found
+    example = getattr(estimator, name)(np.zeros((1, X.shape[1])))
+    X = X.rechunk({1: -1})
+    shape = {"drop_axis": 1} if example.ndim == 1 else {"chunks": (X.chunks[0], example.shape[1:])}
+    return da.map_blocks(
+        _of_block, X, estimator, name, dtype=example.dtype, meta=example[:0], **shape
+    )
+
+
+def _of_block(X: Any, estimator: Any, name: str) -> np.ndarray:
+    found: np.ndarray = getattr(estimator, name)(X)
+    return found
