@@ -5,6 +5,7 @@
 #   make test-oldest   the test suite with the oldest versions of everything that pyproject.toml allows
 #   make test-adversarial  certificates of random problems against other solvers (five minutes; ARGS="--seed 1")
 #   make test-browser  the reports in a real browser (Chromium, which it installs where it is missing)
+#   make test-dask     Dask collections on a cluster of processes, and data larger than memory (two minutes)
 #   make lint          ruff and mypy
 #   make docs          the documentation, into docs/_build/html
 #   make bench-linear  LinearSVC against its peers at equal certified accuracy (ten minutes)
@@ -29,7 +30,7 @@ PAPERS := papers-walk papers-path papers-kernel papers-bridge
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-oldest test-adversarial test-browser lint docs clean $(BENCHMARKS) $(PAPERS)
+.PHONY: help demo test test-oldest test-adversarial test-browser test-dask lint docs clean $(BENCHMARKS) $(PAPERS)
 
 BIN := .venv/bin
 ROOT := $(CURDIR)
@@ -74,6 +75,10 @@ test-browser:
 	@sh tools/environment.sh test,browser
 	@sh tools/browser.sh
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 0 tests/app/browser $(ARGS)
+
+test-dask:
+	@sh tools/environment.sh test,dask
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 0 tests/dask $(ARGS)
 
 lint:
 	@sh tools/environment.sh lint

@@ -11,21 +11,22 @@ descended on several times while they are there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from anynorm.design import Design
 from anynorm.design.crew import Block, Sums, each_block
-from anynorm.design.limits import ENTRIES_PER_CALL
 from anynorm.design.sparse_loops import descend
 from anynorm.design.watch import look
 from anynorm.norms.dual_sets import Box
 from anynorm.problem.chunked import BlockRows, ChunkedProblem, RowTerms
 from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.linear.coordinate_descent import portions
 
-_PASSES = 5  # over the rows of a part, each round
+_PASSES = 10  # over the rows of a part that still move, each round
+_ENOUGH = 0.1  # of the gap seen on the first pass: where a round ends
 _RELAXATION = 1.3  # as in coordinate_descent.py
 
 
@@ -152,20 +153,13 @@ def _descended(blocks: Sequence[Block], now: Descent) -> Sums:
     if lost and not now.first:
         return Sums(lost=int(lost))
     local = _Local(now)
-    held = all(block.held for block in used)
-    if held:
-        for epoch in range(_PASSES):
-            local.gap = 0.0
-            for block in used:
-                local.visit(now.terms.of(block), now.terms.of(block).design(), epoch)
+    if all(block.held for block in used):
+        visits = [(now.terms.of(block), now.terms.of(block).design()) for block in used]
+        local.descend(visits)
     else:
         for block in used:
             rows = now.terms.of(block)
-            design = rows.design()
-            seen = local.gap
-            for epoch in range(_PASSES):
-                local.gap = seen
-                local.visit(rows, design, epoch)
+            local.descend([(rows, rows.design())])
     return local.effect([now.terms.of(block) for block in used])
 
 
@@ -181,33 +175,38 @@ class _Local:
         self.scale = now.parts * (np.ones(p) if now.scale is None else now.scale)
         if now.parts == 1 and now.scale is None:
             self.scale = np.empty(0)
-        self.order = np.random.default_rng(now.seed)
+        self.rng = np.random.default_rng(now.seed)
 
-    def visit(self, rows: BlockRows, design: Design, epoch: int) -> None:
-        """One pass over the rows of a block."""
-        now, box = self.now, rows.bounds
-        assert isinstance(box, Box)
-        rows.fresh = False
-        if rows.norms is None or (now.first and epoch == 0):  # another scale than the last
-            scale = None if now.scale is None else np.sqrt(now.scale)
-            rows.norms = design.scaled(scale).row_norms_squared()
-        curvature = now.parts * (rows.norms + now.variance) + box.shift
-        found, keep = np.array([np.inf, -np.inf, 0.0]), np.ones(len(rows), dtype=bool)
-        movable = np.flatnonzero((box.upper > box.lower) & (curvature > 0))
-        for order in self._portions(design, movable):
+    def descend(self, visits: list[tuple[BlockRows, Design]]) -> None:
+        """Passes over some blocks until most of the gap seen on the first one is gone."""
+        shrunk = [_Shrinking(rows, design, self.now) for rows, design in visits]
+        first, thresholds = np.inf, (-np.inf, np.inf)
+        for _ in range(_PASSES):
+            found = np.array([np.inf, -np.inf, 0.0])
+            for part in shrunk:
+                self._visit(part, thresholds, found)
+            thresholds = (
+                found[0] if found[0] < 0 else -np.inf,
+                found[1] if found[1] > 0 else np.inf,
+            )
+            if np.isinf(first):
+                first = float(found[2])
+                self.gap += first
+            if found[2] <= _ENOUGH * first:
+                break
+
+    def _visit(self, part: _Shrinking, thresholds: tuple[float, float], found: np.ndarray) -> None:
+        """One pass over the active rows of a block."""
+        rows, box, design = part.rows, part.box, part.design
+        keep = np.ones(len(rows), dtype=bool)
+        for order in portions(design, part.active, self.rng):
             descend(
-                *design.row_arrays, rows.y, box.lower, box.upper, box.shift, curvature,
-                self.scale, order, rows.dual, self.coef, self.bias, np.array([-np.inf, np.inf]),
+                *design.row_arrays, rows.y, box.lower, box.upper, box.shift, part.curvature,
+                self.scale, order, rows.dual, self.coef, self.bias, np.array(thresholds),
                 _RELAXATION, keep, found,
             )  # fmt: skip
             look()
-        self.gap += float(found[2])
-
-    def _portions(self, design: Design, rows: np.ndarray) -> Iterator[np.ndarray]:
-        order = self.order.permutation(rows)
-        # Each entry is read twice, for its score and for its update.
-        calls = int(np.ceil(2 * design.entries(order) / ENTRIES_PER_CALL))
-        yield from np.array_split(order, max(1, calls))
+        part.active = part.active[keep[part.active]]
 
     def effect(self, parts: Sequence[BlockRows]) -> Sums:
         """What changed, and the terms of the dual value."""
@@ -225,3 +224,17 @@ class _Local:
             gain=gain,
             total=total,
         )
+
+
+class _Shrinking:
+    """The rows of a block that still take part in a round."""
+
+    def __init__(self, rows: BlockRows, design: Design, now: Descent) -> None:
+        assert isinstance(rows.bounds, Box)
+        self.rows, self.design, self.box = rows, design, rows.bounds
+        if rows.norms is None or now.first:  # another scale than the last
+            scale = None if now.scale is None else np.sqrt(now.scale)
+            rows.norms = design.scaled(scale).row_norms_squared()
+        rows.fresh = False
+        self.curvature = now.parts * (rows.norms + now.variance) + self.box.shift
+        self.active = np.flatnonzero((self.box.upper > self.box.lower) & (self.curvature > 0))
