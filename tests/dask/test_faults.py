@@ -74,7 +74,6 @@ def test_a_cluster_without_workers_ends_in_an_error_after_the_time_out(monkeypat
 def test_ctrl_c_leaves_the_cluster_usable_and_the_estimator_as_it_was(client, monkeypatch):
     _, _, in_chunks, labels = chunks()
     model = LinearSVC(tol=1e-3).fit(in_chunks, labels)
-    before = model.coef_
 
     def interrupt():
         threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -82,8 +81,9 @@ def test_ctrl_c_leaves_the_cluster_usable_and_the_estimator_as_it_was(client, mo
     after_rounds(monkeypatch, 4, interrupt)
     with pytest.raises(KeyboardInterrupt):
         for _ in range(1000):
+            before = model.coef_
             model.fit(in_chunks, labels)
-    assert np.isfinite(before).all()
+    assert model.coef_ is before
     monkeypatch.undo()
     began = time.monotonic()
     assert model.fit(in_chunks, labels).certificate_.status == "optimal"
@@ -110,7 +110,8 @@ def test_two_fits_at_once_do_not_see_each_other(client):
     for seed in (1, 2):
         _, _, in_chunks, labels = chunks(seed)
         alone = LinearSVC(C=0.1, tol=1e-5).fit(in_chunks, labels)
-        np.testing.assert_array_equal(found[seed], alone.coef_)
+        # Where blocks lie decides the order of the sums, and so the last digits.
+        np.testing.assert_allclose(found[seed], alone.coef_, rtol=1e-9)
 
 
 def test_a_cluster_without_the_package_says_so(tmp_path, monkeypatch):
@@ -121,6 +122,8 @@ def test_a_cluster_without_the_package_says_so(tmp_path, monkeypatch):
     with (
         local_cluster(env={"PYTHONPATH": str(tmp_path)}) as cluster,
         distributed.Client(cluster),
-        pytest.raises(ModuleNotFoundError, match="anynorm is not installed on 2 of the cluster's 2"),
+        pytest.raises(
+            ModuleNotFoundError, match="anynorm is not installed on 2 of the cluster's 2"
+        ),
     ):
         LinearSVC().fit(in_chunks, labels)

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from anynorm.design import Matrix, design_of
 from anynorm.design.threads import entry_point
 from anynorm.estimators._fitting import FittedClassifier
-from anynorm.estimators.checks.chunks import ChunkedLabelled, by_blocks, chunked
+from anynorm.estimators.checks.chunks import ChunkedLabelled, by_blocks, chunked, lives_apart
 from anynorm.estimators.checks.labels import Labelled, validate
-from anynorm.estimators.checks.matrices import is_collection, known_matrix
+from anynorm.estimators.checks.matrices import known_matrix
 
 
 def linear_scores(X: Matrix, coef: Any, intercept: np.ndarray) -> np.ndarray:
@@ -38,12 +38,12 @@ class LinearClassifier(FittedClassifier):
     coef_: Any
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, end: float | None) -> Self:
-        if self._takes_chunks and is_collection(X):
+        if self._takes_chunks and lives_apart(X):
             return self._fit_chunks(chunked(self, X, y, sample_weight), end)
         return self._fit_rows(validate(self, X, y, sample_weight), end)
 
     def _fit_chunks(self, data: ChunkedLabelled, end: float | None) -> Self:
-        """The same for the rows of a Dask collection, where the class `_takes_chunks`."""
+        """The same for rows that live apart, where the class `_takes_chunks`."""
         raise NotImplementedError
 
     def _fit_rows(self, data: Labelled, end: float | None) -> Self:

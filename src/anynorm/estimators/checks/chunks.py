@@ -1,20 +1,22 @@
-"""Dask collections: taken apart into blocks of rows, each checked where it lies.
+"""Dask collections and large memory maps, as blocks of rows, each checked where it lies.
 
 The rest of the package does not import Dask; nothing here does before a collection was given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import partial, wraps
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
 from anynorm.design import Matrix
+from anynorm.design.blocks import ranges
 from anynorm.design.crew import Block, Crew, OneProcess
+from anynorm.design.memory import rows_at_a_time
 from anynorm.estimators.checks.labels import (
     Labelled,
     check_classes,
@@ -32,6 +34,11 @@ from anynorm.estimators.checks.matrices import (
 )
 from anynorm.losses import Loss, get_loss
 from anynorm.norms.dual_sets import Box, CurvedBox
+
+Triple: TypeAlias = tuple[Any, Any, Any]
+"""Rows, labels and weights (or None) of a block, delayed."""
+
+_LABEL, _WEIGHT = "anynorm label", "anynorm weight"
 
 
 @dataclass(frozen=True)
@@ -55,21 +62,33 @@ class ChunkedLabelled(Labelled):
         return f"{'sparse' if self.X.sparse else 'dense'}, {self.n_blocks} blocks"
 
 
+def lives_apart(X: Any) -> bool:
+    """Whether X is a Dask collection, or memory-mapped and too large for memory."""
+    return is_collection(X) or rows_at_a_time(X) > 0
+
+
 def chunked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> ChunkedLabelled:
-    """Check a Dask collection and what belongs to its rows, given to the `fit` of a classifier."""
+    """Check an X that lives apart, and what belongs to its rows, given to a classifier's `fit`."""
     caller = type(estimator).__name__
     _check_separable(get_loss(estimator.loss))
     if y is None:
         usable_labels(y, 0, caller)  # which says that it is needed
-    parts = _parts(X, "X")
-    labels = _beside(y, X, parts, "y")
-    weights = [None] * len(parts)
-    if isinstance(sample_weight, int | float):
-        sample_weight = None if sample_weight == 1 else _constant(X, float(sample_weight))
-    if sample_weight is not None:
-        weights = _beside(sample_weight, X, parts, "sample_weight")
-    crew = _crew(list(zip(parts, labels, weights, strict=True)), caller)
-    return _labelled(estimator, crew, column_names(getattr(X, "_meta", None)))
+    if not is_collection(X):
+        return _labelled(estimator, _mapped(X, y, sample_weight, caller), None)
+    blocks = (_of_array if hasattr(X, "chunks") else _of_frame)(X, y, sample_weight)
+    return _labelled(estimator, _crew(blocks, caller), column_names(getattr(X, "_meta", None)))
+
+
+def _mapped(X: Any, y: Any, sample_weight: Any, caller: str) -> Crew:
+    """The rows of a memory-mapped array, read some at a time."""
+    labels = usable_labels(y, X.shape[0], caller)
+    weights = usable_weights(sample_weight, X.shape[0])
+    blocks = []
+    for number, place in enumerate(ranges(X.shape[0], rows_at_a_time(X))):
+        own = None if weights is None else weights[place]
+        read = partial(X.__getitem__, place)
+        blocks.append(_held_block(read(), labels[place], own, number, caller).read_by(read))
+    return OneProcess(blocks)
 
 
 def _labelled(estimator: Any, crew: Crew, names: np.ndarray | None) -> ChunkedLabelled:
@@ -115,64 +134,78 @@ def _check_separable(loss: Loss) -> None:
         )
 
 
-def _parts(X: Any, name: str) -> list[Any]:
-    """A collection as a list of delayed blocks of rows."""
-    if hasattr(X, "chunks"):
-        if X.ndim != 2:
-            raise ValueError(f"{name} must have two dimensions; got a Dask array with {X.ndim}.")
-        _check_sizes(X, name)
-        return list(X.rechunk({1: -1}).to_delayed().ravel())
-    if not hasattr(X, "npartitions") or not hasattr(X, "columns"):
-        raise TypeError(f"{name} must be a Dask array or data frame; got {type(X).__name__}.")
-    return list(X.to_delayed())
+def _of_array(X: Any, y: Any, sample_weight: Any) -> list[Triple]:
+    """The blocks of rows of a Dask array, each with what belongs to it."""
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions; got a Dask array with {X.ndim}.")
+    _check_sizes(X, "X")
+    parts = list(X.rechunk({1: -1}).to_delayed().ravel())
+    weights = [None] * len(parts)
+    if sample_weight is not None:
+        weights = _like_rows(sample_weight, X, "sample_weight")
+    return list(zip(parts, _like_rows(y, X, "y"), weights, strict=True))
 
 
-def _beside(given: Any, X: Any, parts: Sequence[Any], name: str) -> list[Any]:
-    """What there is one of per row, as delayed blocks like those of X."""
-    of_array = hasattr(X, "chunks")
-    if of_array:
-        if not is_collection(given):
-            import dask.array as da
+def _like_rows(given: Any, X: Any, name: str) -> list[Any]:
+    """What there is one of per row of an array, as delayed blocks like those of X."""
+    import dask.array as da
 
-            given = da.from_array(np.asarray(given), chunks=-1)
-        elif not hasattr(given, "chunks"):
-            given = given.to_dask_array(lengths=True)
-    elif not is_collection(given):
-        raise TypeError(
-            f"{name} must be a Dask collection where X is a data frame, whose rows are not known "
-            f"before it is read; got {type(given).__name__}. Give a column of the same frame."
-        )
-    if hasattr(given, "chunks"):
-        _check_sizes(given, name)
-        if given.ndim == 2 and given.shape[1] == 1:
-            given = given[:, 0]
-        if given.ndim != 1:
-            raise ValueError(f"{name} must have one dimension; got a Dask array of {given.ndim}.")
-    if of_array:
-        if given.shape[0] != X.shape[0]:
-            raise ValueError(
-                f"{name} has {given.shape[0]} entries but X has {X.shape[0]} rows; give one per "
-                "row."
-            )
-        return list(given.rechunk((X.chunks[0],)).to_delayed().ravel())
-    found = list(given.to_delayed().ravel() if hasattr(given, "chunks") else given.to_delayed())
-    if len(found) != len(parts):
+    if isinstance(given, int | float):
+        given = np.full(X.shape[0], float(given))
+    if not is_collection(given):
+        given = da.from_array(np.asarray(given), chunks=-1)
+    elif not hasattr(given, "chunks"):
+        given = given.to_dask_array(lengths=True)
+    _check_sizes(given, name)
+    if given.ndim == 2 and given.shape[1] == 1:
+        given = given[:, 0]
+    if given.ndim != 1:
+        raise ValueError(f"{name} must have one dimension; got a Dask array with {given.ndim}.")
+    if given.shape[0] != X.shape[0]:
         raise ValueError(
-            f"{name} has {len(found)} partitions but X has {len(parts)}; take both from one frame, "
-            f"or call {name}.repartition(divisions=X.divisions)."
+            f"{name} has {given.shape[0]} entries but X has {X.shape[0]} rows; give one per row."
         )
-    return found
+    return list(given.rechunk((X.chunks[0],)).to_delayed().ravel())
 
 
-def _constant(X: Any, weight: float) -> Any:
-    """One weight for all rows."""
-    if hasattr(X, "chunks"):
-        return np.full(X.shape[0], weight)
-    return X.map_partitions(_filled, weight, meta=("weight", np.float64))
+def _of_frame(X: Any, y: Any, sample_weight: Any) -> list[Triple]:
+    """The partitions of a Dask data frame, each with what belongs to it.
+
+    All columns are joined to one frame first, so that Dask sees to it that their partitions are the
+    same, whatever it makes of the files that they are read from.
+    """
+    import dask
+
+    if not hasattr(X, "columns") or not hasattr(X, "to_delayed"):
+        raise TypeError(f"X must be a Dask array or data frame; got {type(X).__name__}.")
+    if isinstance(y, np.ndarray | list | tuple) or isinstance(sample_weight, np.ndarray | list):
+        raise TypeError(
+            "y and sample_weight must be Dask collections where X is a data frame, whose rows are "
+            "not known before it is read. Give columns of the same frame."
+        )
+    names = [_LABEL] if sample_weight is None else [_LABEL, _WEIGHT]
+    try:
+        joined = X.assign(**dict(zip(names, (y, sample_weight), strict=False)))
+        parts = joined.to_delayed()
+    except ValueError as error:
+        raise ValueError(
+            f"the partitions of X, y and sample_weight do not belong together ({error}). Take them "
+            "from one frame."
+        ) from None
+    column, without = dask.delayed(_column, pure=True), dask.delayed(_without, pure=True)
+    weights = [None if sample_weight is None else column(part, _WEIGHT) for part in parts]
+    return [
+        (without(part, names), column(part, _LABEL), weight)
+        for part, weight in zip(parts, weights, strict=True)
+    ]
 
 
-def _filled(frame: Any, weight: float) -> Any:
-    return frame.iloc[:, 0].astype(np.float64) * 0.0 + weight
+def _column(frame: Any, name: str) -> Any:
+    return frame[name].to_numpy()
+
+
+def _without(frame: Any, names: list[str]) -> Any:
+    return frame.drop(columns=names)
 
 
 def _check_sizes(array: Any, name: str) -> None:
@@ -184,7 +217,7 @@ def _check_sizes(array: Any, name: str) -> None:
         )
 
 
-def _crew(blocks: list[tuple[Any, Any, Any]], caller: str) -> Crew:
+def _crew(blocks: list[Triple], caller: str) -> Crew:
     """The workers of the present Dask client, or this process where there is none."""
     import dask
     from dask.base import get_scheduler
@@ -238,7 +271,6 @@ def _weights(weights: np.ndarray, n: int) -> np.ndarray:
 
 def by_blocks(method: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a prediction: of a Dask collection it is a lazy Dask array, block by block."""
-    from functools import wraps
 
     @wraps(method)
     def predicted(self: Any, X: Any) -> Any:
