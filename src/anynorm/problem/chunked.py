@@ -160,10 +160,14 @@ class ChunkedProblem:
         """Return v, ones where there is none."""
         return np.ones(self.n_coefs) if self.feature_scale is None else self.feature_scale
 
+    def scaled_coef(self, coef: np.ndarray) -> np.ndarray:
+        """Return u = w/v, 0 where v is."""
+        v = self.scale()
+        return np.divide(coef, v, out=np.zeros_like(coef), where=v > 0)
+
     def regularisation(self, coef: np.ndarray, intercept: float) -> float:
         """Return 1/2 sum (w_j/v_j)^2, with the part of a regularised bias."""
-        v = self.scale()
-        u = np.divide(coef, v, out=np.zeros_like(coef), where=v > 0)
+        u = self.scaled_coef(coef)
         bias = 0.5 * self.precision * intercept**2 if 0 < self.precision < np.inf else 0.0
         return 0.5 * float(u @ u) + bias
 

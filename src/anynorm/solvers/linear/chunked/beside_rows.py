@@ -140,6 +140,22 @@ def balances(blocks: Sequence[Block], message: tuple[Place, np.ndarray]) -> Sums
     return each_block(blocks, one, Sums(lost=0))
 
 
+def few_rows(blocks: Sequence[Block], message: tuple[RowTerms, int]) -> Sums:
+    """At most so many rows of the part, evenly from all of it, each for those it stands for."""
+    terms, most = message
+    step = max(1, -(-sum(block.n for block in blocks) // most))
+
+    def one(block: Block) -> Sums:
+        rows, chosen = terms.of(block), np.arange(0, block.n, step)
+        return Sums(
+            X=[rows.design().dense_rows(chosen)],
+            y=[rows.y[chosen]],
+            weights=[step * rows.weights[chosen]],
+        )
+
+    return each_block(blocks, one, Sums(X=[], y=[], weights=[]))
+
+
 def curvature_product(blocks: Sequence[Block], message: tuple[RowTerms, np.ndarray]) -> Sums:
     """``X_J' D X_J q`` and ``1' D X_J q`` for the rows that had curvature at the last look."""
     terms, q = message

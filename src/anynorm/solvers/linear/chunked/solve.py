@@ -4,9 +4,10 @@
     sparse rows, a box dual         coordinate descent on every part's rows (CoCoA)
     otherwise                       Newton's method by conjugate gradients, a round for each product
 
-Newton's methods begin on every 256th and every 16th row: what all rows are asked for then are a few
-last steps.  Where a worker is lost, its rows are read again by another one, their duals begin anew,
-and the method goes on from where it was.
+Newton's methods on sums begin with the solution of a few rows, no more numbers than a round may
+bring, and go on with every 16th row: what all rows are asked for then are a few last steps.  Where
+a worker is lost, its rows are read again by another one, their duals begin anew, and the method
+goes on from where it was.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ import numpy as np
 
 from anynorm.design.crew import RowsLost
 from anynorm.norms.dual_sets import Box
+from anynorm.problem import Problem
 from anynorm.problem.chunked import ChunkedProblem
 from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.frame.incumbent import Incumbent
+from anynorm.solvers.linear.chunked.beside_rows import few_rows
 from anynorm.solvers.linear.chunked.chunked_newton import (
-    Position,
     RemoteNewton,
     Widths,
     sampled,
@@ -30,14 +32,17 @@ from anynorm.solvers.linear.chunked.chunked_newton import (
     solve_smooth,
 )
 from anynorm.solvers.linear.chunked.cocoa import SharedDual, descend_apart, pulled_back
+from anynorm.solvers.linear.solve import solve_linear
 
 _LARGEST_FACTOR = 4000  # columns up to which p x p matrices are summed, as in newton_system.py
 _MATRICES = 6  # of p x p numbers that a worker may hold at once: a block's, the sum, their making
 _SHARE = 0.25  # of a worker's memory that these may take
-_STRIDES = (256, 16)  # one row of so many makes a sample
+_STRIDE = 16  # one row of so many makes a sample
+_FEW_ROWS, _FEW_ENTRIES = 4, 2_000_000  # per column, and in all: what a part sends of its own rows
 _ROWS_PER_COLUMN, _SAMPLE_ENTRIES = 5, 100_000  # a sample has at least so many rows and entries
 _SAMPLE_TOL = {False: 1e-2, True: 1e-4}  # of a sample, with kinks and smooth
-_COLD, _WARM = 0.2, 8.0  # 1 over the width of the smoothing, in margins, without and with a start
+# 1 over the width of the smoothing, in margins: without a start, from one of few rows, from most.
+_COLD, _SOLVED, _WARM = 0.2, 2.0, 8.0
 _CERTAIN = 0.5  # of tol: the gap by the methods' own estimate at which a certificate is asked for
 _TRIES = 6  # certificates, each at a tenth of the last goal
 
@@ -106,49 +111,74 @@ def _descend(problem: ChunkedProblem, best: Incumbent, seed: int) -> None:
 def _newton(
     problem: ChunkedProblem, best: Incumbent, start: tuple[np.ndarray, float] | None
 ) -> None:
-    v = problem.scale()
-    at = (np.zeros(problem.n_coefs), 0.0)
+    matrix, terms = _by_matrices(problem), problem.terms
+    at, sigma = (np.zeros(problem.n_coefs), 0.0), _COLD
     if start is not None:
-        at = np.divide(start[0], v, out=np.zeros(len(v)), where=v > 0), start[1]
-    matrix, smooth = _by_matrices(problem), problem.terms.loss.smooth
-    sigma = _COLD if start is None else _WARM
-    whole = RemoteNewton(problem, problem.terms, best.budget, matrix=matrix)
-    stages = [whole]
-    if start is None:
-        stages = [
-            RemoteNewton(problem, sampled(problem.terms, k), best.budget, matrix=matrix)
-            for k in _strides(problem)
-        ] + stages
+        at, sigma = (problem.scaled_coef(start[0]), start[1]), _WARM
+    elif matrix and (few := _of_few(problem, best.budget)) is not None:
+        at, sigma = few, _SOLVED
+    if start is None and _sample_tells(problem):
+        sample = RemoteNewton(problem, sampled(terms, _STRIDE), best.budget, matrix=matrix)
+        at, sigma = _minimised(sample, at, _SAMPLE_TOL[terms.loss.smooth], sigma), _WARM
+    whole = RemoteNewton(problem, terms, best.budget, matrix=matrix)
     goal = _CERTAIN * best.tol
-    tries = 0
-    while stages:
-        newton = stages[0]
-        wanted = goal if newton is whole else _SAMPLE_TOL[smooth]
+    for _ in range(_TRIES):
+        at = _minimised(whole, at, goal, sigma)
         try:
-            found = _minimised(newton, at, wanted, sigma)
-            at, sigma = (found.u, found.bias), _WARM
-            if newton is not whole:
-                stages.pop(0)
-                continue
-            tries += 1
-            if _offer(problem, best, v * found.u, found.bias) or tries >= _TRIES:
+            if _offer(problem, best, problem.scale() * at[0], at[1]):
                 return
-            if not best.budget.goes_on():
-                return
-            goal *= 0.1
         except RowsLost:
-            at = newton.where if newton.where is not None else at
+            continue
+        if not best.budget.goes_on():
+            return
+        goal, sigma = 0.1 * goal, _WARM
 
 
 def _minimised(
     newton: RemoteNewton, at: tuple[np.ndarray, float], goal: float, sigma: float
-) -> Position:
-    if newton.terms.loss.smooth:
-        return solve_smooth(newton, *at, goal)
-    return solve_kinks(newton, *at, goal, Widths(sigma))
+) -> tuple[np.ndarray, float]:
+    """The scaled coefficients and the bias at a gap of `goal`, however many workers are lost."""
+    while True:
+        try:
+            if newton.terms.loss.smooth:
+                found = solve_smooth(newton, *at, goal)
+            else:
+                found = solve_kinks(newton, *at, goal, Widths(sigma))
+            return found.u, found.bias
+        except RowsLost:
+            at = at if newton.where is None else newton.where
 
 
-def _strides(problem: ChunkedProblem) -> list[int]:
-    """The samples that are large enough to tell something about all rows."""
+def _sample_tells(problem: ChunkedProblem) -> bool:
+    """Whether the sample is large enough to tell something about all rows."""
     n, p = problem.crew.shape
-    return [k for k in _STRIDES if n // k >= _ROWS_PER_COLUMN * p and n // k * p >= _SAMPLE_ENTRIES]
+    m = n // _STRIDE
+    return m >= _ROWS_PER_COLUMN * p and m * p >= _SAMPLE_ENTRIES
+
+
+def _of_few(problem: ChunkedProblem, budget: Budget) -> tuple[np.ndarray, float] | None:
+    """The scaled solution of a few rows of every part, None where all or too few would be sent."""
+    n, p = problem.crew.shape
+    most, parts = min(_FEW_ROWS * p, _FEW_ENTRIES // max(1, p)), problem.crew.n_parts
+    if most * parts < 2 * p or most * parts > n // 2:
+        return None
+    seen = problem.crew.ask(few_rows, (problem.terms, most))
+    y, weights = np.concatenate(seen.y), np.concatenate(seen.weights)
+    if len({*y[weights > 0]}) < 2:
+        return None
+    solution = solve_linear(
+        Problem(
+            y=y,
+            C=problem.terms.C,
+            loss=problem.terms.loss,
+            X=np.vstack(seen.X),
+            sample_weight=weights,
+            intercept=problem.intercept,
+            feature_scale=problem.feature_scale,
+        ),
+        tol=_SAMPLE_TOL[problem.terms.loss.smooth],
+        max_iter=max(1, budget.left),
+        deadline=budget.deadline,
+    )
+    assert solution.coef is not None
+    return problem.scaled_coef(solution.coef), solution.intercept
