@@ -39,6 +39,8 @@ _FLAT = 0.2  # of the first slope: steep enough an end of a step to look closer
 _REFINEMENTS = 4  # of a step, at the most
 _INNER_SHARE = 0.1  # of the outer gap: what Newton may leave without spoiling the next centre
 _STALLED = 6  # looks in a row that gain nothing
+_PROGRESS = 0.9  # of the last gap: what counts as less
+_BACK = 1 / 8  # of sigma: a smoothing wide enough again
 _WIDENINGS = 20  # of the smoothing, until some rows are within it
 _BIASES = 16  # tried at once where only the bias can move
 
@@ -231,14 +233,23 @@ def solve_kinks(
             break
         sigma *= 0.25  # no row is within the width: nothing would tell how far to go
         at = newton.look(u, bias, sigma)
+    growth, backs = widths.growth, 0
     while True:
         at = newton.minimise(at, sigma, goal)
-        gap = at.gap
-        stalled = 0 if gap < 0.5 * last else stalled + 1
-        if gap <= max(goal, FLOOR) or stalled > _STALLED or not newton.budget.spend(0):
+        if at.gap <= goal or not newton.budget.spend(0):
             return at
-        sigma *= widths.growth if gap > widths.fast * last else 1.0
-        last = min(last, gap)
+        if at.inner_gap > _INNER_SHARE * at.seen.kinks:
+            # Too few rows are within the width to say where to go: back to a wider one, for good.
+            backs, sigma, growth = backs + 1, _BACK * sigma, 1.0
+            if backs > _STALLED:
+                return at
+            at = newton.look(at.u, at.bias, sigma)
+            continue
+        stalled = 0 if at.gap < _PROGRESS * last else stalled + 1
+        if at.gap <= FLOOR or stalled > _STALLED:
+            return at
+        sigma *= growth if at.gap > widths.fast * last else 1.0
+        last = min(last, at.gap)
         at = newton.look(at.u, at.bias, sigma, recentre=True)
 
 
