@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from anynorm.design.crew import Crew
-from anynorm.estimators._fitting import bound_to, limits
+from anynorm.estimators._fitting import Found, bound_to, limits
 from anynorm.estimators._messages import classes_printer
 from anynorm.estimators.checks.chunks import ChunkedLabelled
 from anynorm.estimators.checks.parameters import intercept_kind, seed
 from anynorm.losses import get_loss
 from anynorm.problem.chunked import ChunkedProblem, RowTerms
-from anynorm.problem.solution import Solution
 
 
 def solve_chunked_classes(
-    estimator: Any, data: ChunkedLabelled, end: float | None
-) -> list[Solution]:
-    """Solve the estimator's binary problems until the deadline `end`."""
-    from anynorm.solvers.linear.chunked import solve_chunked  # Numba: for those who fit
-
+    estimator: Any, data: ChunkedLabelled, solve: Callable[..., Found], end: float | None
+) -> list[Found]:
+    """Solve the estimator's binary problems with a solver of rows apart, until the deadline."""
     first, report = seed(estimator.random_state), classes_printer(estimator, data)
     starts = _starts(estimator, data)
     return [
-        solve_chunked(
+        solve(
             problem,
             **limits(estimator, end),
             seed=first,

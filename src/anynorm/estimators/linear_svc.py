@@ -130,7 +130,9 @@ class LinearSVC(LogisticClassifier, LinearClassifier):
         self.verbose = verbose
 
     def _fit_chunks(self, data: ChunkedLabelled, end: float | None) -> Self:
-        return store_linear(self, data, solve_chunked_classes(self, data, end))
+        from anynorm.solvers.linear.chunked import solve_chunked  # Numba: for those who fit
+
+        return store_linear(self, data, solve_chunked_classes(self, data, solve_chunked, end))
 
     def _fit_rows(self, data: Labelled, end: float | None) -> Self:
         from anynorm.solvers.linear import solve_linear  # Numba: for those who fit, not predict

@@ -90,7 +90,7 @@ def _offer(problem: ChunkedProblem, best: Incumbent, coef: np.ndarray, bias: flo
 
 
 def _descend(problem: ChunkedProblem, best: Incumbent, seed: int) -> None:
-    shared = SharedDual(np.zeros(problem.n_coefs))
+    shared = pulled_back(problem)  # zero, or from the duals of a problem with other weights
 
     def check(at: SharedDual) -> bool:
         return _offer(problem, best, at.coef, at.bias)
