@@ -38,7 +38,7 @@ _LARGEST_FACTOR = 4000  # columns up to which p x p matrices are summed, as in n
 _MATRICES = 6  # of p x p numbers that a worker may hold at once: a block's, the sum, their making
 _SHARE = 0.25  # of a worker's memory that these may take
 _STRIDE = 16  # one row of so many makes a sample
-_FEW_ROWS, _FEW_ENTRIES = 4, 2_000_000  # per column, and in all: what a part sends of its own rows
+_FEW_ROWS, _FEW_ENTRIES = 3, 2_000_000  # per column, and in all: what a part sends of its own rows
 _ROWS_PER_COLUMN, _SAMPLE_ENTRIES = 5, 100_000  # a sample has at least so many rows and entries
 _SAMPLE_TOL = {False: 1e-2, True: 1e-4}  # of a sample, with kinks and smooth
 # 1 over the width of the smoothing, in margins: without a start, from one of few rows, from most.
