@@ -9,13 +9,13 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-import dask
-from distributed import Client, Future, KilledWorker, get_worker, wait
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from anynorm.design.crew import Block, Crew, Job, Sums
 from anynorm.design.threads import Threads
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
 
 _WAIT = 1.0  # seconds between two looks at the workers
 _TIMEOUT = "60s"  # that a cluster may be without any worker, unless the configuration says more
@@ -69,6 +69,8 @@ class DaskCrew(Crew):
         return [Part(address, blocks) for address, blocks in sorted(parts.items())]
 
     def _answers(self, job: Job, message: Any) -> list[Sums]:
+        from distributed import KilledWorker
+
         while True:
             tasks = [
                 self.client.submit(
@@ -90,6 +92,9 @@ class DaskCrew(Crew):
 
     def _wait(self, futures: Sequence[Future]) -> None:
         """Wait for all of them, but no longer than the time-out while there is no worker."""
+        import dask
+        from distributed import wait
+
         allowed = dask.utils.parse_timedelta(dask.config.get(_KEY, _TIMEOUT))
         seen = time.monotonic()
         while True:
@@ -116,6 +121,8 @@ class _Said(NamedTuple):
 
 def _work(blocks: list[Block], job: Job, message: Any) -> _Said:
     """One part of a round, on a worker."""
+    from distributed import get_worker
+
     worker = get_worker()
     with Threads(worker.state.nthreads):
         return _Said(worker.address, job(blocks, message))
