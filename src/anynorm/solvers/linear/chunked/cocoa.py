@@ -25,7 +25,7 @@ from anynorm.problem.chunked import BlockRows, ChunkedProblem, RowTerms
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.linear.coordinate_descent import portions
 
-_PASSES = 10  # over the rows of a part that still move, each round
+_PASSES = 3  # over the rows of a part that still move, each round
 _ENOUGH = 0.1  # of the gap seen on the first pass: where a round ends
 _RELAXATION = 1.3  # as in coordinate_descent.py
 
