@@ -53,7 +53,7 @@ def test_three_classes_with_weights_are_those_of_one_machine(client, loss):
     options = {"class_weight": "balanced", "loss": loss}
     chunks = da.from_array(X, chunks=(400, -1)), da.from_array(y, chunks=400)
     of_rows = da.from_array(weights, chunks=1200)
-    apart, whole = fitted(X, y, chunks, of_rows, weights, **options)
+    apart, _ = fitted(X, y, chunks, of_rows, weights, **options)
     assert apart.classes_.tolist() == ["low", "mid", "top"]
     assert len(apart.certificate_.per_class) == 3
 
@@ -63,7 +63,7 @@ def test_a_frame_gives_names_and_partitions_of_unknown_length(client):
     frame = pd.DataFrame(X, columns=[f"column {j}" for j in range(X.shape[1])]).assign(label=y)
     parts = dd.from_pandas(frame, npartitions=3)
     features = parts.drop(columns="label")
-    apart, whole = fitted(X, y, (features, parts["label"]), loss="logistic")
+    apart, _ = fitted(X, y, (features, parts["label"]), loss="logistic")
     assert apart.feature_names_in_.tolist() == list(frame.columns[:-1])
     lazy = apart.predict_proba(features)
     assert isinstance(lazy, da.Array)

@@ -13,9 +13,8 @@ import numpy as np
 
 from anynorm.design.crew import Block, Sums, each_block
 from anynorm.losses.curves import Derivatives
-from anynorm.norms.dual_sets import Box
 from anynorm.problem.chunked import BlockRows, RowTerms
-from anynorm.solvers.linear.newton import ProximalBox
+from anynorm.solvers.linear.proximal_box import ProximalBox
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def curve_of(rows: BlockRows, sigma: float) -> Derivatives:
         return curve
     box = rows.bounds
     centre = 0.5 * (box.lower + box.upper) if rows.centre is None else rows.centre
-    return ProximalBox(centre, sigma * (box.upper - box.lower), box.lower, box.upper)
+    return ProximalBox(centre, sigma * (box.upper - box.lower), box.lower, box.upper, False)
 
 
 def look(blocks: Sequence[Block], place: Place) -> Sums:
@@ -78,15 +77,12 @@ def look(blocks: Sequence[Block], place: Place) -> Sums:
         curvature = curve.curvature(residual)
         chosen = np.flatnonzero(curvature > 0)
         curvature = curvature[chosen]
-        box = rows.bounds
         out = Sums(
             lost=0,
             loss=terms.loss.value(residual, terms.C, rows.weights),
             pulled=design.rmatvec(rows.y * dual),
             balance=float(rows.y @ dual),
-            kinks=box.gap(residual, dual)
-            if isinstance(box, Box) and not terms.loss.smooth
-            else 0.0,
+            kinks=curve.cost_and_gap(residual, dual)[1] if isinstance(curve, ProximalBox) else 0.0,
         )
         if place.matrix:
             return out + Sums(scatter=design.scatter(chosen, curvature))
@@ -117,7 +113,7 @@ def slopes(
         change = rows.y * (rows.along + bias_direction)
         return Sums(
             lost=0,
-            slopes=np.array([-float(change @ curve.dual(residual - t * change)) for t in steps]),
+            slopes=np.array([-curve.slope(residual, change, t) for t in steps]),
         )
 
     return each_block(blocks, one, Sums(lost=0))
