@@ -8,7 +8,6 @@ import time
 import dask
 import dask.array as da
 import distributed
-import numpy as np
 import pytest
 
 from anynorm import LinearSVC
@@ -105,7 +104,7 @@ def test_two_fits_at_once_do_not_see_each_other(client):
     def fit(seed):
         _, _, in_chunks, labels = chunks(seed)
         with client.as_current():
-            found[seed] = LinearSVC(C=0.1, tol=1e-5).fit(in_chunks, labels).coef_
+            found[seed] = LinearSVC(C=0.1, tol=1e-5).fit(in_chunks, labels).certificate_
 
     both = [threading.Thread(target=fit, args=(seed,)) for seed in (1, 2)]
     for thread in both:
@@ -115,8 +114,9 @@ def test_two_fits_at_once_do_not_see_each_other(client):
     for seed in (1, 2):
         _, _, in_chunks, labels = chunks(seed)
         alone = LinearSVC(C=0.1, tol=1e-5).fit(in_chunks, labels)
-        # Where blocks lie decides the order of the sums, and so the last digits.
-        np.testing.assert_allclose(found[seed], alone.coef_, rtol=1e-9)
+        # Where blocks lie decides the order of the sums, and which rows make the first sample.
+        assert found[seed].status == "optimal"
+        assert found[seed].primal == pytest.approx(alone.certificate_.primal, rel=2e-5)
 
 
 def test_a_cluster_without_the_package_says_so(tmp_path, monkeypatch):

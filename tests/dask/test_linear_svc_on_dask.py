@@ -179,8 +179,11 @@ def test_blocks_are_not_gathered(client, monkeypatch):
     def measured(self, job, message):
         answers = plain(self, job, message)
         for answer in answers:
-            numbers = [np.size(getattr(value, "matrix", value)) for value in vars(answer).values()]
-            sizes.append(sum(numbers))
+            values = vars(answer).values()
+            parts = [
+                part for value in values for part in (value if isinstance(value, list) else [value])
+            ]
+            sizes.append(sum(np.size(getattr(part, "matrix", part)) for part in parts))
         return answers
 
     monkeypatch.setattr(dask_crew.DaskCrew, "_answers", measured)

@@ -154,6 +154,10 @@ class Crew(ABC):
     def _answers(self, job: Job, message: Any) -> list[Sums]:
         """What each part answers, in their order."""
 
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the blocks; nothing is asked any more."""
+
     def room(self) -> float:
         """The memory of a worker in bytes, infinite where no limit is known."""
         return math.inf
@@ -178,6 +182,9 @@ class OneProcess(Crew):
     @property
     def n_parts(self) -> int:
         return 1
+
+    def close(self) -> None:
+        self.blocks = ()
 
     def _answers(self, job: Job, message: Any) -> list[Sums]:
         return [job(self.blocks, message)]

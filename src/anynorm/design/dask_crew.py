@@ -56,6 +56,10 @@ class DaskCrew(Crew):
         limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
         return float(min(limits, default=super().room()))
 
+    def close(self) -> None:
+        for block in self._blocks:
+            block.release()
+
     def _plan(self) -> list[Part]:
         """Wait for all blocks, and see where they are."""
         self._wait(self._blocks)
@@ -86,6 +90,9 @@ class DaskCrew(Crew):
             except KilledWorker:
                 self._parts = self._plan()
                 continue
+            except BaseException:  # Ctrl-C: the workers are for others now
+                self.client.cancel(tasks)
+                raise
             if any(a.where != p.address for a, p in zip(answers, self._parts, strict=True)):
                 self._parts = self._plan()
             return [answer.sums for answer in answers]

@@ -39,7 +39,11 @@ class LinearClassifier(FittedClassifier):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, end: float | None) -> Self:
         if self._takes_chunks and lives_apart(X):
-            return self._fit_chunks(chunked(self, X, y, sample_weight), end)
+            data = chunked(self, X, y, sample_weight)
+            try:
+                return self._fit_chunks(data, end)
+            finally:
+                data.X.close()
         return self._fit_rows(validate(self, X, y, sample_weight), end)
 
     def _fit_chunks(self, data: ChunkedLabelled, end: float | None) -> Self:

@@ -183,6 +183,14 @@ def _of_frame(X: Any, y: Any, sample_weight: Any) -> list[Triple]:
             "y and sample_weight must be Dask collections where X is a data frame, whose rows are "
             "not known before it is read. Give columns of the same frame."
         )
+    for name, given in (("y", y), ("sample_weight", sample_weight)):
+        count = getattr(given, "npartitions", X.npartitions)
+        known = X.known_divisions and getattr(given, "known_divisions", False)
+        if count != X.npartitions and not known:
+            raise ValueError(
+                f"{name} has {count} partitions but X has {X.npartitions}, and which rows belong "
+                "together is not known. Take them from one frame."
+            )
     names = [_LABEL] if sample_weight is None else [_LABEL, _WEIGHT]
     try:
         joined = X.assign(**dict(zip(names, (y, sample_weight), strict=False)))
