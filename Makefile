@@ -5,6 +5,7 @@
 #   make test-oldest   the test suite with the oldest versions of everything that pyproject.toml allows
 #   make test-adversarial  certificates of random problems against other solvers (five minutes; ARGS="--seed 1")
 #   make test-browser  the reports in a real browser (Chromium, which it installs where it is missing)
+#   make test-dask     Dask collections on a cluster of processes, and data larger than memory (two minutes)
 #   make lint          ruff and mypy
 #   make docs          the documentation, into docs/_build/html
 #   make bench-linear  LinearSVC against its peers at equal certified accuracy (ten minutes)
@@ -14,6 +15,7 @@
 #   make bench-search  SVCCV against a grid search with scikit-learn's SVC (fifteen minutes)
 #   make bench-bridge  min_norm_point and ConstrainedLasso against their peers (five minutes)
 #   make bench-cores   all cores against one and against oneDAL, and BLAS left alone (ten minutes)
+#   make bench-dask    rows on two Dask workers against one process (ten minutes; ARGS=--quick for small ones)
 #   make bench-start   first fits in fresh processes, nothing compiled and all of it, beside skglm (twenty minutes)
 #   make bench-job     anynorm fit against a nested grid of LinearSVC(penalty="l1") on eleven tables (half an hour)
 #   make papers-walk   the walk paper's table and figures; does what is not recorded yet (hours from nothing)
@@ -29,7 +31,7 @@ PAPERS := papers-walk papers-path papers-kernel papers-bridge
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-oldest test-adversarial test-browser lint docs clean $(BENCHMARKS) $(PAPERS)
+.PHONY: help demo test test-oldest test-adversarial test-browser test-dask lint docs bench-dask clean $(BENCHMARKS) $(PAPERS)
 
 BIN := .venv/bin
 ROOT := $(CURDIR)
@@ -75,6 +77,10 @@ test-browser:
 	@sh tools/browser.sh
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 0 tests/app/browser $(ARGS)
 
+test-dask:
+	@sh tools/environment.sh test,dask
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 0 tests/dask $(ARGS)
+
 lint:
 	@sh tools/environment.sh lint
 	$(BIN)/python -m ruff check .
@@ -89,6 +95,10 @@ $(BENCHMARKS): bench-%:
 	@sh tools/environment.sh bench
 	$(BIN)/python -m benchmarks.$* $(ARGS)
 	@$(BIN)/python -m benchmarks.report
+
+bench-dask:
+	@sh tools/environment.sh bench,dask
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.dask $(ARGS)
 
 $(PAPERS): papers-%:
 	@sh tools/environment.sh test

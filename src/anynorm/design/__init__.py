@@ -10,7 +10,8 @@ it for what they need and never how X is stored.  J and K are places of rows and
     hessian_product                 X_J' D X_J w, in one pass
     row_norms_squared               ||x_i||^2
     column_norms_squared            sum_i d_i x_ij^2; rmatvec_sizes: sum_i |x_ij a_i|
-    weighted_gram                   X_J' D X_J; rows_gram: X_J X_I'; columns_gram: X_K' D X_L
+    weighted_gram, scatter          X_J' D X_J, and centred, to be added up
+    rows_gram, columns_gram         X_J X_I' and X_K' D X_L
     take_rows, take_columns, take   parts as designs of the same kind; thin: stored sparsely
     with_rows, beside               such parts joined
     dense_rows, dense_columns       parts as dense float64 arrays; row, column, dense

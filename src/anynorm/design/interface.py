@@ -12,6 +12,7 @@ import scipy.linalg.blas
 
 from anynorm.design.blocks import ranges
 from anynorm.design.limits import BLOCK_ENTRIES, PRODUCTS_PER_CALL, PRODUCTS_PER_TASK
+from anynorm.design.scatter import Scatter
 from anynorm.design.threads import run
 from anynorm.design.watch import look
 
@@ -202,6 +203,19 @@ class Design(ABC):
         gram = self._updated_gram(rows, weights)
         if center is None:
             return gram.copy()
+        return self._centred_gram(gram, rows, weights, center)
+
+    def scatter(self, rows: Places, weights: Array) -> Scatter:
+        """The weight, the mean and the centred Gram matrix of some rows, which add up."""
+        total = float(weights.sum())
+        if total == 0.0:
+            return Scatter(0.0, np.zeros(self.p), np.zeros((self.p, self.p)))
+        mean = self.rmatvec(weights, rows=rows) / total
+        gram = self._gram(rows, weights)
+        return Scatter(total, mean, self._centred_gram(gram, rows, weights, mean))
+
+    def _centred_gram(self, gram: Array, rows: Places, weights: Array, center: Array) -> Array:
+        """What centring leaves of a Gram matrix; row by row where that is next to nothing."""
         centred = gram - weights.sum() * np.outer(center, center)
         if np.all(np.diagonal(centred) > _CANCELLED * np.diagonal(gram)):
             return centred

@@ -18,6 +18,7 @@ from anynorm.design.threads import allowed, entry_point, run
 from anynorm.design.watch import look
 from anynorm.estimators._messages import say_certificates, warn_if_not_converged
 from anynorm.estimators._notebook import SummarisedEstimator
+from anynorm.estimators.checks.chunks import by_blocks
 from anynorm.estimators.checks.labels import Labelled
 from anynorm.estimators.checks.parameters import check_parameters, intercept_kind, seed
 from anynorm.losses import get_loss
@@ -104,6 +105,7 @@ class FittedClassifier(SummarisedEstimator, ClassifierMixin, BaseEstimator):
         """Check what was given, solve until the deadline, and store what is found."""
         raise NotImplementedError
 
+    @by_blocks
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class labels of the rows of X.
 

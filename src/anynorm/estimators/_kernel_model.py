@@ -24,6 +24,7 @@ from anynorm.estimators._fitting import (
 )
 from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import classes_printer
+from anynorm.estimators.checks.chunks import by_blocks
 from anynorm.estimators.checks.labels import Labelled, usable_weights, validate
 from anynorm.estimators.checks.matrices import known_matrix
 from anynorm.kernels import Kernel, kernel_of, takes_matrix
@@ -74,6 +75,7 @@ class KernelClassifier(FittedClassifier):
         """The solutions of the binary problems, and fitted attributes that come with them."""
         return solve_kernels(self, data, problems, end), {}
 
+    @by_blocks
     @entry_point
     def decision_function(self, X: Any) -> np.ndarray:
         """Score the rows of X: how far, and on which side of the surface, they lie.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from anynorm.design import Matrix, design_of
 from anynorm.design.threads import entry_point
 from anynorm.estimators._fitting import FittedClassifier
+from anynorm.estimators.checks.chunks import ChunkedLabelled, by_blocks, chunked, lives_apart
 from anynorm.estimators.checks.labels import Labelled, validate
 from anynorm.estimators.checks.matrices import known_matrix
 
@@ -32,15 +33,28 @@ class LinearClassifier(FittedClassifier):
     A subclass has its parameters and `_fit_rows`, or a `fit` of its own.
     """
 
+    _takes_chunks: ClassVar[bool] = False
+
     coef_: Any
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, end: float | None) -> Self:
+        if self._takes_chunks and lives_apart(X):
+            data = chunked(self, X, y, sample_weight)
+            try:
+                return self._fit_chunks(data, end)
+            finally:
+                data.X.close()
         return self._fit_rows(validate(self, X, y, sample_weight), end)
+
+    def _fit_chunks(self, data: ChunkedLabelled, end: float | None) -> Self:
+        """The same for rows that live apart, where the class `_takes_chunks`."""
+        raise NotImplementedError
 
     def _fit_rows(self, data: Labelled, end: float | None) -> Self:
         """Solve the problems of checked rows until the deadline, and store what is found."""
         raise NotImplementedError
 
+    @by_blocks
     @entry_point
     def decision_function(self, X: Any) -> np.ndarray:
         """Score the rows of X: how far, and on which side of the hyperplane, they lie.

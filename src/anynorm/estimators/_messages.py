@@ -10,7 +10,6 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from anynorm.design.waiting import tell_of_compiling
@@ -89,10 +88,9 @@ def classes_printer(estimator: Any, data: Labelled) -> Callable[[int, Progress],
         return None
     name = type(estimator).__name__
     if estimator.verbose >= 2:
-        storage = data.X.format.upper() if sp.issparse(data.X) else "dense"
         say(
-            f"{name}: {data.X.shape[0]} rows, {data.X.shape[1]} features ({storage}, "
-            f"{data.X.dtype}), {len(data.classes)} classes, {_settings(estimator)}"
+            f"{name}: {data.X.shape[0]} rows, {data.X.shape[1]} features ({data.storage}), "
+            f"{len(data.classes)} classes, {_settings(estimator)}"
         )
     return _printer(name, lambda index, state: _show(_title(name, data, index), "iteration", state))
 

@@ -18,6 +18,7 @@ from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from anynorm.estimators.checks.chunks import by_blocks
 from anynorm.losses import get_loss
 from anynorm.losses.logistic import LogisticLoss
 
@@ -47,6 +48,7 @@ class ProbableClassifier:
         raise NotImplementedError
 
     @available_if(_has_probabilities)
+    @by_blocks
     def predict_proba(self, X: Any) -> np.ndarray:
         """Estimate the probabilities of the classes for the rows of X.
 
@@ -65,6 +67,7 @@ class ProbableClassifier:
         return summed_to_one(self._probabilities(_columns(self.decision_function(X))))  # type: ignore[attr-defined]
 
     @available_if(_has_probabilities)
+    @by_blocks
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Estimate the logarithms of the probabilities of the classes.
 

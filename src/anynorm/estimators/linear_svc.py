@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from anynorm.estimators._chunked import solve_chunked_classes
 from anynorm.estimators._docs import documented_like
 from anynorm.estimators._fitting import solve_classes, store_linear
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._messages import classes_printer
 from anynorm.estimators._probabilities import LogisticClassifier
+from anynorm.estimators.checks.chunks import ChunkedLabelled
 from anynorm.estimators.checks.labels import Labelled
 from anynorm.estimators.svc import SVC
 from anynorm.losses import Loss
@@ -96,6 +98,8 @@ class LinearSVC(LogisticClassifier, LinearClassifier):
     <Status.OPTIMAL: 'optimal'>
     """
 
+    _takes_chunks = True
+
     def __init__(
         self,
         C: float = 1.0,
@@ -124,6 +128,11 @@ class LinearSVC(LogisticClassifier, LinearClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def _fit_chunks(self, data: ChunkedLabelled, end: float | None) -> Self:
+        from anynorm.solvers.linear.chunked import solve_chunked  # Numba: for those who fit
+
+        return store_linear(self, data, solve_chunked_classes(self, data, solve_chunked, end))
 
     def _fit_rows(self, data: Labelled, end: float | None) -> Self:
         from anynorm.solvers.linear import solve_linear  # Numba: for those who fit, not predict

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from anynorm.estimators._chunked import solve_chunked_classes
 from anynorm.estimators._docs import documented_like
 from anynorm.estimators._fitting import labels_of, solve_classes, store_linear
 from anynorm.estimators._linear_model import LinearClassifier, linear_scores
 from anynorm.estimators._messages import classes_printer
+from anynorm.estimators.checks.chunks import ChunkedLabelled
 from anynorm.estimators.checks.labels import Labelled
 from anynorm.estimators.checks.matrices import known_matrix
 from anynorm.estimators.linear_svc import LinearSVC
@@ -23,6 +25,7 @@ from anynorm.problem.solution import Progress
 
 if TYPE_CHECKING:
     from anynorm.solvers.linear import Round
+    from anynorm.solvers.linear.chunked import ChunkedRound
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +144,8 @@ class ReweightedSVC(LinearClassifier):
     True
     """
 
+    _takes_chunks = True
+
     history_: list[WalkRecord]
 
     def __init__(
@@ -175,6 +180,12 @@ class ReweightedSVC(LinearClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def _fit_chunks(self, data: ChunkedLabelled, end: float | None) -> Self:
+        from anynorm.solvers.linear.chunked import walk_chunked  # Numba: for those who fit
+
+        solve = partial(walk_chunked, n_rounds=int(self.n_rounds), prune=bool(self.prune))
+        return store_walks(self, data, solve_chunked_classes(self, data, solve, end))
 
     def _fit_rows(self, data: Labelled, end: float | None) -> Self:
         return store_walks(self, data, self._walks(data, end, classes_printer(self, data)))
@@ -246,7 +257,7 @@ class ReweightedSVC(LinearClassifier):
 def store_walks(
     estimator: Any,
     data: Labelled,
-    walks: Sequence[Sequence[Round]],
+    walks: Sequence[Sequence[Round | ChunkedRound]],
     more: dict[str, Any] | None = None,
 ) -> Any:
     """Give `estimator` the last rounds as its solution and all rounds as its history."""
@@ -258,7 +269,7 @@ def store_walks(
     return store_linear(estimator, data, [rounds[-1] for rounds in walks], more)
 
 
-def record_of(rounds: Sequence[Round]) -> WalkRecord:
+def record_of(rounds: Sequence[Round | ChunkedRound]) -> WalkRecord:
     """The same round of several binary problems as one record."""
     coef = np.array([part.coef for part in rounds], dtype=np.float64)
     return WalkRecord(

@@ -264,8 +264,7 @@ class Problem:
         sizes = np.abs(scores)
         if self.gram is not None:  # K beta adds up terms that may cancel
             sizes = self._lengths * float(np.abs(coef) @ self._lengths)
-        # A margin of 1 is exact where only the bias makes it.
-        return np.where(sizes > 0, _LAST_DIGITS * (sizes + (1.0 + abs(intercept))), 0.0)
+        return rounding_of_scores(sizes, intercept)
 
     def _weak_duality(self, *squares: tuple[Array, float]) -> bool:
         """Whether the kernel is shown to be positive semidefinite, and some ``a'Qa`` agree."""
@@ -327,6 +326,12 @@ class Problem:
             return -math.inf
         gain = self.loss.dual_gain(a, self.C, self.sample_weight)
         return gain - 0.5 * self.curvature(a, pulled)
+
+
+def rounding_of_scores(sizes: Array, intercept: float) -> Array:
+    """Return what rounding may have done to scores whose terms are of these sizes, and a bias."""
+    # A margin of 1 is exact where only the bias makes it.
+    return np.where(sizes > 0, _LAST_DIGITS * (sizes + (1.0 + abs(intercept))), 0.0)
 
 
 def _penalty(coef: Array, weights: Array | None) -> float:

@@ -46,6 +46,12 @@ class Labelled:
     feature_names: np.ndarray | None
 
     @property
+    def storage(self) -> str:
+        """How X is stored, in words."""
+        kind = self.X.format.upper() if sp.issparse(self.X) else "dense"
+        return f"{kind}, {self.X.dtype}"
+
+    @property
     def n_problems(self) -> int:
         """The number of binary problems: one for two classes, else one class against the rest."""
         return 1 if len(self.classes) == 2 else len(self.classes)
@@ -102,24 +108,28 @@ def labelled_rows(
     C: float = 1.0,
 ) -> Labelled:
     """Check labels and weights for the rows of a usable X, given to what is called `caller`."""
-    labels, codes = _encode(_usable_labels(y, X.shape[0], caller))
+    labels, codes = encode(usable_labels(y, X.shape[0], caller))
     if isinstance(y, OrderedLabels):
         labels, codes = y.reordered(labels, codes)
     weights = usable_weights(sample_weight, X.shape[0])
     weights = _with_class_weight(class_weight, labels, codes, weights)
     kept = _classes_with_weight(labels, codes, weights)
-    total = X.shape[0] if weights is None else float(weights.sum())
+    check_total(C, X.shape[0] if weights is None else float(weights.sum()))
+    if len(kept) < len(labels):
+        position = np.full(len(labels), -1)
+        position[kept] = np.arange(len(kept))
+        labels, codes = labels[kept], position[codes]
+    return Labelled(X, codes, labels, weights, names)
+
+
+def check_total(C: float, total: float) -> None:
+    """Raise where C times the weight of all rows is beyond what float64 can square."""
     if not 1 / LARGEST <= C * total <= LARGEST:
         raise ValueError(
             f"C={C:g} times the total weight of the rows, {total:g}, must lie between "
             f"{1 / LARGEST:g} and {LARGEST:g}. Choose another C, or divide sample_weight by its "
             "mean."
         )
-    if len(kept) < len(labels):
-        position = np.full(len(labels), -1)
-        position[kept] = np.arange(len(kept))
-        labels, codes = labels[kept], position[codes]
-    return Labelled(X, codes, labels, weights, names)
 
 
 def usable_penalties(penalty_weights: Any, data: Labelled) -> np.ndarray | None:
@@ -182,7 +192,8 @@ def one_column(y: Any) -> np.ndarray:
     return column_or_1d(y)
 
 
-def _usable_labels(y: Any, n_rows: int, caller: str) -> np.ndarray:
+def usable_labels(y: Any, n_rows: int, caller: str) -> np.ndarray:
+    """Check class labels, one for each of the rows; returns a 1-D array."""
     if y is None:
         raise ValueError(
             f"{caller} requires y to be passed, but the target y is None. "
@@ -212,7 +223,7 @@ def _missing(y: np.ndarray) -> np.ndarray:
     return np.zeros(len(y), dtype=bool)
 
 
-def _encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The sorted labels, and the place of each row's label among them."""
     two = _two_whole_labels(y)
     if two is not None:
@@ -289,8 +300,16 @@ def _with_class_weight(
     """
     if class_weight is None:
         return weights
+    totals = np.bincount(codes, weights=weights, minlength=len(labels))
+    factors = class_factors(class_weight, labels, totals)
+    return factors[codes] if weights is None else weights * factors[codes]
+
+
+def class_factors(
+    class_weight: str | Mapping[Any, float], labels: np.ndarray, totals: np.ndarray
+) -> np.ndarray:
+    """The factor of each class; `totals` are the sums of its rows' weights."""
     if isinstance(class_weight, str):
-        totals = np.bincount(codes, weights=weights, minlength=len(labels))
         present = totals > 0
         factors = np.zeros(len(labels))
         factors[present] = totals.sum() / (present.sum() * totals[present])
@@ -303,7 +322,7 @@ def _with_class_weight(
                 f"are {', '.join(map(repr, known[:10]))}{', ...' if len(known) > 10 else ''}."
             )
         factors = np.array([float(class_weight.get(label, 1.0)) for label in known])
-    return factors[codes] if weights is None else weights * factors[codes]
+    return factors
 
 
 def _classes_with_weight(
@@ -314,8 +333,14 @@ def _classes_with_weight(
         kept = np.arange(len(labels))
     else:
         kept = np.unique(codes[weights > 0])
+    check_classes(labels, kept)
+    return kept
+
+
+def check_classes(labels: np.ndarray, kept: np.ndarray) -> None:
+    """Raise where fewer than two classes, `kept` being their places, have weight."""
     if len(kept) >= 2:
-        return kept
+        return
     if len(labels) == 1:
         raise ValueError(
             f"y has only one class ({labels.tolist()[0]!r}); a classifier needs rows of at least "

@@ -37,13 +37,24 @@ _SMALLEST = 1e-100  # below this a square may
 _BLOCKS_PER_TASK = 16  # of entries, a millisecond
 
 
+def is_collection(X: Any) -> bool:
+    """Whether something is a collection of Dask, which need not be installed."""
+    return type(X).__module__.partition(".")[0] == "dask"
+
+
+def column_names(X: Any) -> np.ndarray | None:
+    """The names of a frame's columns, None where X has none."""
+    names: np.ndarray | None = _get_feature_names(X)
+    return names
+
+
 def training_matrix(X: Any, caller: str) -> tuple[Matrix, np.ndarray | None]:
     """Check the X to learn from; returns it with its column names, if it is a frame with some.
 
     `caller` is the name of the estimator or function that it was given to.
     """
-    names = _get_feature_names(X)
-    X = _usable(X, caller)
+    names = column_names(X)
+    X = usable_matrix(X, caller)
     _check_entries(X, names, LARGEST_FEATURE)
     return X, names
 
@@ -54,7 +65,7 @@ def known_matrix(X: Any, fitted: Any) -> Matrix:
     The features are those of ``fitted.n_features_in_`` and ``fitted.feature_names_in_``.
     """
     _check_feature_names(fitted, X, reset=False)
-    X = _usable(X, type(fitted).__name__)
+    X = usable_matrix(X, type(fitted).__name__)
     _check_n_features(fitted, X, reset=False)
     _check_entries(X, getattr(fitted, "feature_names_in_", None), sys.float_info.max)
     return X
@@ -74,8 +85,14 @@ def check_squares(X: Matrix, name: str) -> None:
         )
 
 
-def _usable(X: Any, caller: str) -> Matrix:
+def usable_matrix(X: Any, caller: str) -> Matrix:
     """X as a dense array or CSR or CSC matrix of floats, whatever they are."""
+    if is_collection(X):
+        raise TypeError(
+            f"X is a Dask collection, which {caller} cannot use here without bringing all of it "
+            "into memory; call X.compute() where it fits. LinearSVC and ReweightedSVC are fitted "
+            "to collections, and classifiers predict them block by block."
+        )
     try:
         if isinstance(X, list | tuple):
             X = np.asarray(X)

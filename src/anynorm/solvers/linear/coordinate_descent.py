@@ -133,7 +133,7 @@ class _Run:
         self.keep[self.active] = True
         self.passes += self.features.entries(self.active) / self.entries
         relaxation = self._relaxation()
-        for order in self._portions():
+        for order in portions(self.features, self.active, self.rng):
             descend(
                 *self.features.row_arrays, self.y, box.lower, box.upper, box.shift, self.curvature,
                 self.scale, order, state.dual, state.coef, self.bias, self.thresholds,
@@ -179,12 +179,15 @@ class _Run:
             return _SMOOTH_RELAXATION
         return _SETTLED_RELAXATION if self.settled() else _RELAXATION
 
-    def _portions(self) -> Iterator[np.ndarray]:
-        """The active rows in this epoch's order, one call at a time."""
-        blocks = -(-self.active.size // _NEIGHBOURS)
-        first = self.rng.permutation(blocks) * _NEIGHBOURS
-        positions = (first[:, None] + np.arange(_NEIGHBOURS)).ravel()
-        order = self.active[positions[positions < self.active.size]]
-        # Each entry is read twice, for its score and for its update.
-        calls = int(np.ceil(2 * self.features.entries(order) / ENTRIES_PER_CALL))
-        yield from np.array_split(order, max(1, calls))
+
+def portions(
+    features: Design, active: np.ndarray, rng: np.random.Generator
+) -> Iterator[np.ndarray]:
+    """The active rows in an epoch's order, one call at a time."""
+    blocks = -(-active.size // _NEIGHBOURS)
+    first = rng.permutation(blocks) * _NEIGHBOURS
+    positions = (first[:, None] + np.arange(_NEIGHBOURS)).ravel()
+    order = active[positions[positions < active.size]]
+    # Each entry is read twice, for its score and for its update.
+    calls = int(np.ceil(2 * features.entries(order) / ENTRIES_PER_CALL))
+    yield from np.array_split(order, max(1, calls))

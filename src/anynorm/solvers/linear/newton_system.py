@@ -129,7 +129,7 @@ class NewtonSystem:
         product = self._product()
         if np.isinf(precision):
             return lambda gradient, _: (
-                _conjugate_gradients(product, diagonal, -gradient, self.forcing, self.budget),
+                conjugate_gradients(product, diagonal, -gradient, self.forcing, self.budget),
                 0.0,
             )
         mean, ratio = self._sums, 1.0 / (precision + weights.sum())
@@ -137,7 +137,7 @@ class NewtonSystem:
 
         def solve(gradient, bias_gradient):
             rhs = ratio * bias_gradient * mean - gradient
-            d = _conjugate_gradients(product, diagonal, rhs, self.forcing, self.budget)
+            d = conjugate_gradients(product, diagonal, rhs, self.forcing, self.budget)
             return d, float(-ratio * (bias_gradient + mean @ d))
 
         return solve
@@ -203,7 +203,8 @@ def refined(product, factor, rhs):
     return x
 
 
-def _conjugate_gradients(product, diagonal, rhs, forcing, budget):
+def conjugate_gradients(product, diagonal, rhs, forcing, budget):
+    """The solution to a relative residual of `forcing`, preconditioned by the diagonal."""
     x = np.zeros_like(rhs)
     residual = rhs.copy()
     z = residual / diagonal

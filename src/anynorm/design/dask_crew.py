@@ -1,0 +1,146 @@
+"""The workers of a Dask cluster as a crew.
+
+Blocks are results that the scheduler keeps where they were made, and makes again from their source
+where a worker is lost.  A round is one task per worker, over all blocks that lie there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from anynorm.design.crew import Block, Crew, Job, Sums
+from anynorm.design.threads import Threads
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+_WAIT = 1.0  # seconds between two looks at the workers
+_TIMEOUT = "60s"  # that a cluster may be without any worker, unless the configuration says more
+_KEY = "anynorm.worker-timeout"
+
+
+class Part(NamedTuple):
+    """The blocks of one worker."""
+
+    address: str
+    blocks: list[Future]
+
+
+class DaskCrew(Crew):
+    """All workers that hold blocks.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Of the cluster.
+    blocks : list of Delayed
+        Each a `Block` once it is computed.
+    """
+
+    def __init__(self, client: Client, blocks: list[Any]) -> None:
+        super().__init__()
+        self.client = client
+        _check_installed(client)
+        self._blocks: list[Future] = client.compute(blocks)
+        self._parts = self._plan()
+
+    @property
+    def n_parts(self) -> int:
+        return len(self._parts)
+
+    def room(self) -> float:
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
+        return float(min(limits, default=super().room()))
+
+    def close(self) -> None:
+        for block in self._blocks:
+            block.release()
+
+    def _plan(self) -> list[Part]:
+        """Wait for all blocks, and see where they are."""
+        self._wait(self._blocks)
+        for block in self._blocks:
+            if block.status == "error":
+                block.result()  # raises what went wrong there
+        homes, parts = self.client.who_has(self._blocks), defaultdict(list)
+        for block in self._blocks:
+            places = homes.get(block.key, ())
+            parts[min(places) if places else ""].append(block)
+        return [Part(address, blocks) for address, blocks in sorted(parts.items())]
+
+    def _answers(self, job: Job, message: Any) -> list[Sums]:
+        from distributed import KilledWorker
+
+        while True:
+            tasks = [
+                self.client.submit(
+                    _work, part.blocks, job, message,
+                    workers=[part.address] if part.address else None,
+                    allow_other_workers=bool(part.address), pure=False, key=None,
+                )
+                for part in self._parts
+            ]  # fmt: skip
+            try:
+                self._wait(tasks)
+                answers = self.client.gather(tasks)
+            except KilledWorker:
+                self._parts = self._plan()
+                continue
+            except BaseException:  # Ctrl-C: the workers are for others now
+                self.client.cancel(tasks)
+                raise
+            if any(a.where != p.address for a, p in zip(answers, self._parts, strict=True)):
+                self._parts = self._plan()
+            return [answer.sums for answer in answers]
+
+    def _wait(self, futures: Sequence[Future]) -> None:
+        """Wait for all of them, but no longer than the time-out while there is no worker."""
+        import dask
+        from distributed import wait
+
+        allowed = dask.utils.parse_timedelta(dask.config.get(_KEY, _TIMEOUT))
+        seen = time.monotonic()
+        while True:
+            try:
+                wait(futures, timeout=_WAIT)
+                return
+            except TimeoutError:
+                now = time.monotonic()
+                if self.client.scheduler_info(n_workers=-1)["workers"]:
+                    seen = now
+                if now - seen > allowed:
+                    raise RuntimeError(
+                        f"the cluster has had no worker for {allowed:g} s. Start some, or wait "
+                        f"longer: dask.config.set({{{_KEY!r}: '10 min'}})."
+                    ) from None
+
+
+class _Said(NamedTuple):
+    """An answer, and the worker it comes from."""
+
+    where: str
+    sums: Sums
+
+
+def _work(blocks: list[Block], job: Job, message: Any) -> _Said:
+    """One part of a round, on a worker."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    with Threads(worker.state.nthreads):
+        return _Said(worker.address, job(blocks, message))
+
+
+def _check_installed(client: Client) -> None:
+    """Raise where a worker cannot import this package."""
+    said = client.run(eval, "__import__('importlib.util').util.find_spec('anynorm') is not None")
+    missing = sorted(address for address, found in said.items() if not found)
+    if missing:
+        raise ModuleNotFoundError(
+            f"anynorm is not installed on {len(missing)} of the cluster's {len(said)} workers, "
+            f"e.g. {missing[0]}. Install it there: pip install 'anynorm[dask]'."
+        )

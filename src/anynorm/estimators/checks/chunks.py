@@ -1,0 +1,312 @@
+"""Dask collections and large memory maps, as blocks of rows, each checked where it lies.
+
+The rest of the package does not import Dask; nothing here does before a collection was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial, wraps
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+
+from anynorm.design import Matrix
+from anynorm.design.blocks import ranges
+from anynorm.design.crew import Block, Crew, OneProcess
+from anynorm.design.memory import rows_at_a_time
+from anynorm.estimators.checks.labels import (
+    Labelled,
+    check_classes,
+    check_total,
+    class_factors,
+    encode,
+    usable_labels,
+    usable_weights,
+)
+from anynorm.estimators.checks.matrices import (
+    column_names,
+    is_collection,
+    training_matrix,
+    usable_matrix,
+)
+from anynorm.losses import Loss, get_loss
+from anynorm.norms.dual_sets import Box, CurvedBox
+
+Triple: TypeAlias = tuple[Any, Any, Any]
+"""Rows, labels and weights (or None) of a block, delayed."""
+
+_LABEL, _WEIGHT = "anynorm label", "anynorm weight"
+
+
+@dataclass(frozen=True)
+class ChunkedLabelled(Labelled):
+    """Rows that live apart: X is their crew, and labels and weights stay beside the rows.
+
+    Attributes
+    ----------
+    class_weights : ndarray of shape (K,) or None
+        The factors of the rows' weights, by class.
+    n_blocks : int
+        How many blocks there are.
+    """
+
+    class_weights: np.ndarray | None = None
+    n_blocks: int = 0
+
+    @property
+    def storage(self) -> str:
+        """How X is stored, in words."""
+        return f"{'sparse' if self.X.sparse else 'dense'}, {self.n_blocks} blocks"
+
+
+def lives_apart(X: Any) -> bool:
+    """Whether X is a Dask collection, or memory-mapped and too large for memory."""
+    return is_collection(X) or rows_at_a_time(X) > 0
+
+
+def chunked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> ChunkedLabelled:
+    """Check an X that lives apart, and what belongs to its rows, given to a classifier's `fit`."""
+    caller = type(estimator).__name__
+    _check_separable(get_loss(estimator.loss))
+    if y is None:
+        usable_labels(y, 0, caller)  # which says that it is needed
+    if not is_collection(X):
+        return _labelled(estimator, _mapped(X, y, sample_weight, caller), None)
+    blocks = (_of_array if hasattr(X, "chunks") else _of_frame)(X, y, sample_weight)
+    return _labelled(estimator, _crew(blocks, caller), column_names(getattr(X, "_meta", None)))
+
+
+def _mapped(X: Any, y: Any, sample_weight: Any, caller: str) -> Crew:
+    """The rows of a memory-mapped array, read some at a time."""
+    labels = usable_labels(y, X.shape[0], caller)
+    weights = usable_weights(sample_weight, X.shape[0])
+    blocks = []
+    for number, place in enumerate(ranges(X.shape[0], rows_at_a_time(X))):
+        own = None if weights is None else weights[place]
+        read = partial(X.__getitem__, place)
+        blocks.append(_held_block(read(), labels[place], own, number, caller).read_by(read))
+    return OneProcess(blocks)
+
+
+def _labelled(estimator: Any, crew: Crew, names: np.ndarray | None) -> ChunkedLabelled:
+    """What all blocks together say about the classes."""
+    seen = crew.describe()
+    if crew.shape[0] == 0:
+        raise ValueError("X has no rows in any of its blocks; a classifier needs some.")
+    labels, _ = encode(np.array(list(seen.labels)))
+    totals = np.array([float(seen.weights.get(label, 0.0)) for label in labels.tolist()])
+    factors = None
+    if estimator.class_weight is not None:
+        factors = class_factors(estimator.class_weight, labels, totals)
+        totals = factors * totals
+    kept = np.flatnonzero(totals > 0)
+    check_classes(labels, kept)
+    check_total(float(estimator.C), float(totals.sum()))
+    return ChunkedLabelled(
+        X=crew,
+        codes=np.empty(0, dtype=np.intp),
+        classes=labels[kept],
+        weights=None,
+        feature_names=names,
+        class_weights=None if factors is None else factors[kept],
+        n_blocks=seen.blocks,
+    )
+
+
+def _check_separable(loss: Loss) -> None:
+    """Raise where a loss is no sum over the rows."""
+    if loss.without_weights()[1] is not None:
+        raise ValueError(
+            "a slack norm with weights of its own does not know the rows of a Dask collection; "
+            "give the weights as sample_weight, chunked like X."
+        )
+    try:
+        found: Any = loss.dual_set(1.0, np.ones(1))
+    except ValueError:
+        found = None
+    if not isinstance(found, Box | CurvedBox):
+        raise ValueError(
+            f"the loss {loss.name!r} is not a sum over the rows, which Dask collections need; use "
+            "'hinge', 'squared_hinge', 'logistic', 'squared' or 'absolute', or X.compute()."
+        )
+
+
+def _of_array(X: Any, y: Any, sample_weight: Any) -> list[Triple]:
+    """The blocks of rows of a Dask array, each with what belongs to it."""
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions; got a Dask array with {X.ndim}.")
+    _check_sizes(X, "X")
+    parts = list(X.rechunk({1: -1}).to_delayed().ravel())
+    weights = [None] * len(parts)
+    if sample_weight is not None:
+        weights = _like_rows(sample_weight, X, "sample_weight")
+    return list(zip(parts, _like_rows(y, X, "y"), weights, strict=True))
+
+
+def _like_rows(given: Any, X: Any, name: str) -> list[Any]:
+    """What there is one of per row of an array, as delayed blocks like those of X."""
+    import dask.array as da
+
+    if isinstance(given, int | float):
+        given = np.full(X.shape[0], float(given))
+    if not is_collection(given):
+        given = da.from_array(np.asarray(given), chunks=-1)
+    elif not hasattr(given, "chunks"):
+        given = given.to_dask_array(lengths=True)
+    _check_sizes(given, name)
+    if given.ndim == 2 and given.shape[1] == 1:
+        given = given[:, 0]
+    if given.ndim != 1:
+        raise ValueError(f"{name} must have one dimension; got a Dask array with {given.ndim}.")
+    if given.shape[0] != X.shape[0]:
+        raise ValueError(
+            f"{name} has {given.shape[0]} entries but X has {X.shape[0]} rows; give one per row."
+        )
+    return list(given.rechunk((X.chunks[0],)).to_delayed().ravel())
+
+
+def _of_frame(X: Any, y: Any, sample_weight: Any) -> list[Triple]:
+    """The partitions of a Dask data frame, each with what belongs to it.
+
+    All columns are joined to one frame first, so that Dask sees to it that their partitions are the
+    same, whatever it makes of the files that they are read from.
+    """
+    import dask
+
+    if not hasattr(X, "columns") or not hasattr(X, "to_delayed"):
+        raise TypeError(f"X must be a Dask array or data frame; got {type(X).__name__}.")
+    if isinstance(y, np.ndarray | list | tuple) or isinstance(sample_weight, np.ndarray | list):
+        raise TypeError(
+            "y and sample_weight must be Dask collections where X is a data frame, whose rows are "
+            "not known before it is read. Give columns of the same frame."
+        )
+    for name, given in (("y", y), ("sample_weight", sample_weight)):
+        count = getattr(given, "npartitions", X.npartitions)
+        known = X.known_divisions and getattr(given, "known_divisions", False)
+        if count != X.npartitions and not known:
+            raise ValueError(
+                f"{name} has {count} partitions but X has {X.npartitions}, and which rows belong "
+                "together is not known. Take them from one frame."
+            )
+    names = [_LABEL] if sample_weight is None else [_LABEL, _WEIGHT]
+    try:
+        joined = X.assign(**dict(zip(names, (y, sample_weight), strict=False)))
+        parts = joined.to_delayed()
+    except ValueError as error:
+        raise ValueError(
+            f"the partitions of X, y and sample_weight do not belong together ({error}). Take them "
+            "from one frame."
+        ) from None
+    column, without = dask.delayed(_column, pure=True), dask.delayed(_without, pure=True)
+    weights = [None if sample_weight is None else column(part, _WEIGHT) for part in parts]
+    return [
+        (without(part, names), column(part, _LABEL), weight)
+        for part, weight in zip(parts, weights, strict=True)
+    ]
+
+
+def _column(frame: Any, name: str) -> Any:
+    return frame[name].to_numpy()
+
+
+def _without(frame: Any, names: list[str]) -> Any:
+    return frame.drop(columns=names)
+
+
+def _check_sizes(array: Any, name: str) -> None:
+    """Raise where the sizes of an array's blocks are not known."""
+    if any(np.isnan(size) for sizes in array.chunks for size in sizes):
+        raise ValueError(
+            f"{name} has chunks of unknown size. Call {name}.compute_chunk_sizes() first, or give "
+            "the data frame that it comes from."
+        )
+
+
+def _crew(blocks: list[Triple], caller: str) -> Crew:
+    """The workers of the present Dask client, or this process where there is none."""
+    import dask
+    from dask.base import get_scheduler
+
+    client = getattr(get_scheduler(), "__self__", None)
+    if client is not None and hasattr(client, "scheduler_info"):
+        from anynorm.design.dask_crew import DaskCrew
+
+        make = dask.delayed(_held_block, pure=False)
+        return DaskCrew(client, [make(*b, k, caller) for k, b in enumerate(blocks)])
+
+    def compute(delayed: Any) -> Any:
+        return None if delayed is None else dask.compute(delayed, scheduler="synchronous")[0]
+
+    def read(X: Any) -> Matrix:
+        return usable_matrix(compute(X), caller)
+
+    made = []
+    for k, (X, labels, weights) in enumerate(blocks):
+        whole = _held_block(compute(X), compute(labels), compute(weights), k, caller)
+        made.append(whole.read_by(partial(read, X)))
+    return OneProcess(made)
+
+
+def _held_block(X: Any, labels: Any, weights: Any, number: int, caller: str) -> Block:
+    """A block whose rows are in memory, checked; errors name it."""
+    try:
+        n = X.shape[0]
+        if len(labels) != n:
+            raise ValueError(f"y has {len(labels)} entries but X has {n} rows.")
+        if n == 0:
+            return Block(X, np.asarray(labels), None, columns=X.shape[1])
+        X, _ = training_matrix(X, caller)
+        labels = usable_labels(labels, n, caller)
+        encode(labels)
+        if weights is not None:
+            weights = _weights(np.asarray(weights), n)
+    except ValueError as error:
+        raise ValueError(f"in block {number} of X, whose rows count from 0: {error}") from None
+    return Block(X, labels, weights, columns=X.shape[1], sparse=sp.issparse(X))
+
+
+def _weights(weights: np.ndarray, n: int) -> np.ndarray:
+    """The weights of a block, which may all be zero there."""
+    if weights.shape == (n,) and not weights.any():
+        return np.zeros(n)
+    found = usable_weights(weights, n)
+    assert found is not None
+    return found
+
+
+def by_blocks(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a prediction: of a Dask collection it is a lazy Dask array, block by block."""
+
+    @wraps(method)
+    def predicted(self: Any, X: Any) -> Any:
+        return _lazily(self, method.__name__, X) if is_collection(X) else method(self, X)
+
+    return predicted
+
+
+def _lazily(estimator: Any, name: str, X: Any) -> Any:
+    """The named prediction of every block of X."""
+    import dask.array as da
+
+    # One row of zeros says what a block's answer looks like, and raises what X would.
+    if not hasattr(X, "chunks"):
+        first = X._meta.reindex([0]).fillna(0.0).astype(np.float64)
+        example = getattr(estimator, name)(first)
+        found = X.map_partitions(_of_block, estimator, name, meta=example[:0])
+        if example.ndim == 2 and np.isnan(found.shape[-1]):
+            found._chunks = (found.chunks[0], (example.shape[1],))
+        return found
+    example = getattr(estimator, name)(np.zeros((1, X.shape[1])))
+    X = X.rechunk({1: -1})
+    shape = {"drop_axis": 1} if example.ndim == 1 else {"chunks": (X.chunks[0], example.shape[1:])}
+    return da.map_blocks(
+        _of_block, X, estimator, name, dtype=example.dtype, meta=example[:0], **shape
+    )
+
+
+def _of_block(X: Any, estimator: Any, name: str) -> np.ndarray:
+    found: np.ndarray = getattr(estimator, name)(X)
+    return found

@@ -1,0 +1,134 @@
+"""What goes wrong on a cluster: lost workers, Ctrl-C, company, missing installations."""
+
+import os
+import signal
+import threading
+import time
+
+import dask
+import dask.array as da
+import distributed
+import pytest
+
+from anynorm import LinearSVC
+from anynorm.design import dask_crew
+from tests.dask.conftest import local_cluster
+from tests.dask.data import in_blocks, rows, sparse_rows
+
+
+def chunks(seed=0, n=6000):
+    X, y = rows(n=n, seed=seed)
+    return X, y, da.from_array(X, chunks=(700, -1)), da.from_array(y, chunks=700)
+
+
+def after_rounds(monkeypatch, count, act):
+    """Have `act` called once, before a fit's round of this number."""
+    plain, seen = dask_crew.DaskCrew._answers, []
+
+    def counted(self, job, message):
+        seen.append(job)
+        if len(seen) == count:
+            act()
+        return plain(self, job, message)
+
+    monkeypatch.setattr(dask_crew.DaskCrew, "_answers", counted)
+    return seen
+
+
+def kill_one(client):
+    """Kill the process of one worker, as the system does where memory is short."""
+    os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_killed_worker_costs_time_and_nothing_else(own_client, monkeypatch, loss):
+    X, y, in_chunks, labels = chunks()
+    seen = after_rounds(monkeypatch, 8, lambda: kill_one(own_client))
+    model = LinearSVC(C=0.1, loss=loss, tol=1e-5).fit(in_chunks, labels)
+    assert len(seen) > 8
+    assert model.certificate_.status == "optimal"
+    whole = LinearSVC(C=0.1, loss=loss, tol=1e-5).fit(X, y)
+    assert model.certificate_.primal <= whole.certificate_.primal * (1 + 2e-5)
+
+
+def test_a_worker_killed_in_the_descent_costs_its_duals_alone(own_client, monkeypatch):
+    X, y = sparse_rows()
+    seen = after_rounds(monkeypatch, 6, lambda: kill_one(own_client))
+    model = LinearSVC(C=0.1, tol=1e-3).fit(in_blocks(X, [500] * 3), da.from_array(y, chunks=500))
+    assert len(seen) > 6
+    assert model.certificate_.status == "optimal"
+
+
+def test_a_cluster_without_workers_ends_in_an_error_after_the_time_out(monkeypatch):
+    _, _, in_chunks, labels = chunks()
+    with local_cluster() as cluster, distributed.Client(cluster):
+        after_rounds(monkeypatch, 5, lambda: cluster.scale(0))
+        with (
+            dask.config.set({"anynorm.worker-timeout": "2s"}),
+            pytest.raises(RuntimeError, match=r"has had no worker for 2 s.*worker-timeout"),
+        ):
+            LinearSVC(tol=1e-6).fit(in_chunks, labels)
+
+
+def test_ctrl_c_leaves_the_cluster_usable_and_the_estimator_as_it_was(client, monkeypatch):
+    _, _, in_chunks, labels = chunks()
+    model = LinearSVC(tol=1e-3).fit(in_chunks, labels)
+
+    def interrupt():
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    after_rounds(monkeypatch, 4, interrupt)
+    before = []
+
+    def fit_on_and_on():
+        while True:
+            before.append(model.coef_)
+            model.fit(in_chunks, labels)
+
+    with pytest.raises(KeyboardInterrupt):
+        fit_on_and_on()
+    assert model.coef_ is before[-1]
+    monkeypatch.undo()
+    began = time.monotonic()
+    assert model.fit(in_chunks, labels).certificate_.status == "optimal"
+    assert time.monotonic() - began < 60
+    deadline = time.monotonic() + 30
+    while client.who_has() and time.monotonic() < deadline:
+        time.sleep(0.1)  # released results are forgotten a moment later
+    assert not client.who_has()
+
+
+def test_two_fits_at_once_do_not_see_each_other(client):
+    found = {}
+
+    def fit(seed):
+        _, _, in_chunks, labels = chunks(seed)
+        with client.as_current():
+            found[seed] = LinearSVC(C=0.1, tol=1e-5).fit(in_chunks, labels).certificate_
+
+    both = [threading.Thread(target=fit, args=(seed,)) for seed in (1, 2)]
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
+    for seed in (1, 2):
+        _, _, in_chunks, labels = chunks(seed)
+        alone = LinearSVC(C=0.1, tol=1e-5).fit(in_chunks, labels)
+        # Where blocks lie decides the order of the sums, and which rows make the first sample.
+        assert found[seed].status == "optimal"
+        assert found[seed].primal == pytest.approx(alone.certificate_.primal, rel=2e-5)
+
+
+def test_a_cluster_without_the_package_says_so(tmp_path, monkeypatch):
+    hide = "import sys\nsys.modules['anynorm'] = None\n"
+    (tmp_path / "sitecustomize.py").write_text(hide)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    _, _, in_chunks, labels = chunks()
+    with (
+        local_cluster(env={"PYTHONPATH": str(tmp_path)}) as cluster,
+        distributed.Client(cluster),
+        pytest.raises(
+            ModuleNotFoundError, match="anynorm is not installed on 2 of the cluster's 2"
+        ),
+    ):
+        LinearSVC().fit(in_chunks, labels)

@@ -1,0 +1,210 @@
+"""LinearSVC on Dask collections: the solution of one machine, with its certificate."""
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from anynorm import SVC, LinearSVC, SparseSVC
+from anynorm.losses import Loss
+from anynorm.norms import TopK
+from tests.dask.data import in_blocks, rows, sparse_rows
+
+LOSSES = ["hinge", "squared_hinge", "logistic", "squared", "absolute"]
+TOL = 1e-5
+
+
+def same_optimum(apart, whole):
+    """Whether two fits of one problem agree as far as their certificates say."""
+    one, other = apart.certificate_, whole.certificate_
+    assert one.status == "optimal"
+    assert one.dual <= other.primal * (1 + 1e-12)
+    assert other.dual <= one.primal * (1 + 1e-12)
+    assert abs(one.primal - other.primal) <= 2 * TOL * other.primal
+    assert one.zero_primal == pytest.approx(other.zero_primal, rel=1e-12)
+
+
+def fitted(X, y, of, weights=None, whole_weights=None, **options):
+    """The same estimator on a collection and on what it is made of."""
+    options = {"C": 0.3, "tol": TOL} | options
+    apart = LinearSVC(**options).fit(*of, sample_weight=weights)
+    whole = LinearSVC(**options).fit(X, y, sample_weight=whole_weights)
+    same_optimum(apart, whole)
+    return apart, whole
+
+
+@pytest.mark.parametrize("bias", [{}, {"fit_intercept": False}, {"intercept_scaling": 2.0}])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_loss_has_the_solution_of_one_machine(client, loss, bias):
+    X, y = rows()
+    chunks = da.from_array(X, chunks=(500, 4)), da.from_array(y, chunks=700)
+    apart, whole = fitted(X, y, chunks, loss=loss, **bias)
+    assert np.abs(apart.coef_ - whole.coef_).max() < 0.02
+    assert (apart.predict(X) == whole.predict(X)).mean() > 0.99
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_three_classes_with_weights_are_those_of_one_machine(client, loss):
+    X, y = rows(n_classes=3)
+    weights = np.random.default_rng(0).integers(0, 4, len(y)).astype(float)
+    options = {"class_weight": "balanced", "loss": loss}
+    chunks = da.from_array(X, chunks=(400, -1)), da.from_array(y, chunks=400)
+    of_rows = da.from_array(weights, chunks=1200)
+    apart, _ = fitted(X, y, chunks, of_rows, weights, **options)
+    assert apart.classes_.tolist() == ["low", "mid", "top"]
+    assert len(apart.certificate_.per_class) == 3
+
+
+def test_a_frame_gives_names_and_partitions_of_unknown_length(client):
+    X, y = rows()
+    frame = pd.DataFrame(X, columns=[f"column {j}" for j in range(X.shape[1])]).assign(label=y)
+    parts = dd.from_pandas(frame, npartitions=3)
+    features = parts.drop(columns="label")
+    apart, _ = fitted(X, y, (features, parts["label"]), loss="logistic")
+    assert apart.feature_names_in_.tolist() == list(frame.columns[:-1])
+    lazy = apart.predict_proba(features)
+    assert isinstance(lazy, da.Array)
+    np.testing.assert_allclose(lazy.compute(), apart.predict_proba(frame[frame.columns[:-1]]))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_sparse_blocks_of_many_columns_need_no_matrix(client, loss):
+    X, y = sparse_rows()
+    options = {"C": 0.1, "loss": loss, "tol": 1e-3}
+    apart = LinearSVC(**options).fit(in_blocks(X, [700, 300, 500]), da.from_array(y, chunks=500))
+    whole = LinearSVC(**options | {"tol": 1e-6}).fit(X, y)
+    assert apart.certificate_.status == "optimal"
+    assert whole.certificate_.dual <= apart.certificate_.primal
+    assert apart.certificate_.primal <= 1.001 * whole.certificate_.primal
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_uneven_empty_and_one_class_blocks_are_blocks_like_others(client, kind):
+    X, y = rows()
+    order = np.argsort(y, kind="stable")  # all blocks but one have a single class
+    X, y, sizes = X[order], y[order], [1, 0, 899, 0, 17, 283]
+    stored = sp.csr_matrix(X) if kind == "sparse" else X
+    fitted(X, y, (in_blocks(stored, sizes), da.from_array(y, chunks=1200)), loss="hinge")
+
+
+def test_float32_stays_float32(client):
+    X, y = rows()
+    narrow = X.astype(np.float32)
+    fitted(narrow, y, (da.from_array(narrow, chunks=(500, -1)), y), loss="squared_hinge")
+
+
+@pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_predictions_are_lazy_and_those_of_the_blocks(method, n_classes):
+    X, y = rows(n_classes=n_classes)
+    model = LinearSVC(loss="logistic").fit(X, y)
+    lazy = getattr(model, method)(da.from_array(X, chunks=(500, 2)))
+    now = getattr(model, method)(X)
+    assert isinstance(lazy, da.Array)
+    assert (lazy.shape, lazy.dtype) == (now.shape, now.dtype)
+    np.testing.assert_array_equal(lazy.compute(scheduler="synchronous"), now)
+
+
+def test_a_kernel_classifier_predicts_block_by_block():
+    X, y = rows(n=200)
+    model = SVC().fit(X, y)
+    lazy = model.predict(da.from_array(X, chunks=(70, -1)))
+    np.testing.assert_array_equal(lazy.compute(scheduler="synchronous"), model.predict(X))
+
+
+def test_a_warm_start_begins_at_the_last_solution():
+    X, y = rows()
+    chunks = da.from_array(X, chunks=(500, -1)), da.from_array(y, chunks=500)
+    model = LinearSVC(loss="logistic", tol=1e-6, warm_start=True).fit(*chunks)
+    first = model.n_iter_
+    assert model.fit(*chunks).n_iter_ < first
+
+
+def refused(X, y, match, error=ValueError, model=None, **given):
+    with pytest.raises(error, match=match):
+        (model or LinearSVC()).fit(X, y, **given)
+
+
+def test_unknown_chunk_sizes_say_what_to_call():
+    X, y = (da.from_array(part, chunks=500) for part in rows())
+    refused(X[X[:, 0] > 2], y, r"X has chunks of unknown size. Call X.compute_chunk_sizes\(\)")
+    refused(X, y[X[:, 0] > 2], r"Call y.compute_chunk_sizes\(\)")
+
+
+def test_lengths_and_partitions_that_differ_are_named():
+    X, y = (da.from_array(part, chunks=500) for part in rows())
+    refused(X, y[:-1], "y has 1199 entries but X has 1200 rows")
+    refused(X, y, "sample_weight has 2 entries but X has 1200 rows", sample_weight=np.ones(2))
+    frame = dd.from_pandas(pd.DataFrame({"a": range(9), "b": [0, 1, 1] * 3}), npartitions=3)
+    other = dd.from_pandas(pd.Series([0, 1, 1] * 3), npartitions=2)
+    refused(frame.clear_divisions(), other.clear_divisions(), "Take them from one frame")
+    refused(frame, np.zeros(9), "must be Dask collections where X is a data frame", TypeError)
+
+
+def test_errors_of_a_block_name_it(client):
+    X, y = rows()
+    X[700, 3] = np.nan
+    refused(
+        da.from_array(X, chunks=(500, -1)), y, r"in block 1 .* NaN in column 3 \(first at row 200"
+    )
+
+
+def test_one_class_is_too_few_for_all_blocks_together():
+    X, _ = rows()
+    refused(da.from_array(X, chunks=500), np.zeros(1200), "y has only one class")
+
+
+def test_a_loss_over_all_rows_together_is_refused():
+    X, y = rows()
+    model = LinearSVC(loss=Loss.from_slack(TopK(5)))
+    refused(da.from_array(X, chunks=500), y, "is not a sum over the rows", model=model)
+
+
+def test_an_estimator_that_needs_all_rows_in_memory_says_so():
+    X, y = rows()
+    for model in (SVC(), SparseSVC()):
+        refused(da.from_array(X, chunks=500), y, r"call X.compute\(\)", TypeError, model=model)
+
+
+def test_blocks_are_not_gathered(client, monkeypatch):
+    """What comes back in a round is as long as the coefficients, whatever the rows."""
+    from anynorm.design import dask_crew
+
+    sizes = []
+    plain = dask_crew.DaskCrew._answers
+
+    def measured(self, job, message):
+        answers = plain(self, job, message)
+        for answer in answers:
+            values = vars(answer).values()
+            parts = [
+                part for value in values for part in (value if isinstance(value, list) else [value])
+            ]
+            sizes.append(sum(np.size(getattr(part, "matrix", part)) for part in parts))
+        return answers
+
+    monkeypatch.setattr(dask_crew.DaskCrew, "_answers", measured)
+    X, y = rows(n=20_000, p=10)
+    LinearSVC(tol=1e-3).fit(da.from_array(X, chunks=(3000, -1)), da.from_array(y, chunks=3000))
+    assert max(sizes) <= 4 * 10**2
+
+
+def test_dask_is_not_imported_for_other_data():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, numpy as np; from anynorm import LinearSVC; "
+        "LinearSVC().fit(np.eye(4), [0, 1, 0, 1]).predict(np.eye(4)); print('dask' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_without_a_cluster_blocks_are_read_one_after_the_other():
+    X, y = rows()
+    with dask.config.set(scheduler="synchronous"):
+        fitted(X, y, (da.from_array(X, chunks=(500, -1)), da.from_array(y, chunks=500)))

@@ -1,0 +1,45 @@
+"""The walk on Dask collections goes where that of one machine goes."""
+
+import dask.array as da
+import numpy as np
+import pytest
+
+from anynorm import ReweightedSVC
+from anynorm.datasets import make_relevant
+from tests.dask.data import in_blocks, sparse_rows
+
+
+@pytest.mark.parametrize("bias", [{}, {"intercept_scaling": 1.0}])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
+def test_the_rounds_are_those_of_one_machine(client, loss, bias):
+    X, y = make_relevant(n_relevant=4, n_samples=200, n_features=15, random_state=0)
+    options = {"C": 0.1, "n_rounds": 4, "loss": loss, "tol": 1e-5, "prune": False, **bias}
+    whole = ReweightedSVC(**options).fit(X, y)
+    apart = ReweightedSVC(**options).fit(da.from_array(X, chunks=(80, -1)), y)
+    assert len(apart.history_) == 4
+    assert apart.certificate_.status == "optimal"
+    ours = [record.objective for record in apart.history_]
+    assert ours == pytest.approx([record.objective for record in whole.history_], rel=1e-3)
+    assert ours == sorted(ours, reverse=True)
+    for record in apart.history_:
+        assert record.l1_certificate.dual <= ours[-1] * (1 + 1e-9)
+
+
+def test_columns_that_do_not_matter_are_dropped_at_no_loss(client):
+    X, y = make_relevant(n_relevant=4, n_samples=200, n_features=15, random_state=0)
+    in_chunks, options = da.from_array(X, chunks=(80, -1)), {"C": 0.1, "n_rounds": 8, "tol": 1e-4}
+    model = ReweightedSVC(**options).fit(in_chunks, y)
+    other = ReweightedSVC(**options, prune=False).fit(in_chunks, y)
+    assert model.history_[-1].n_nonzero < other.history_[-1].n_nonzero
+    assert model.history_[-1].objective <= 1.001 * other.history_[-1].objective
+    scores = model.decision_function(in_chunks).compute()
+    np.testing.assert_array_equal(scores, model.decision_function(X))
+
+
+def test_the_walk_goes_on_with_the_duals_of_coordinate_descent(client):
+    X, y = sparse_rows()
+    options = {"C": 0.3, "n_rounds": 2, "tol": 1e-3, "prune": False}
+    in_chunks = in_blocks(X, [800, 700])
+    apart, whole = ReweightedSVC(**options).fit(in_chunks, y), ReweightedSVC(**options).fit(X, y)
+    assert apart.certificate_.status == "optimal"
+    assert apart.history_[-1].objective == pytest.approx(whole.history_[-1].objective, rel=1e-2)
