@@ -67,6 +67,7 @@ def fits() -> dict[str, Fit]:
         "LeastNormSVC": _estimator("LeastNormSVC", C=1.0),
         "LeastSquaresSVC": _estimator("LeastSquaresSVC", C=1.0),
         "ConstrainedLasso": _estimator("ConstrainedLasso"),
+        "ConstrainedLassoCV": _estimator("ConstrainedLassoCV"),
         "min_norm_point": _nearest,
     }
 
