@@ -36,10 +36,12 @@ def test_columns_that_do_not_matter_are_dropped_at_no_loss(client):
     np.testing.assert_array_equal(scores, model.decision_function(X))
 
 
-def test_the_walk_goes_on_with_the_duals_of_coordinate_descent(client):
+@pytest.mark.parametrize("prune", [True, False])
+def test_the_walk_goes_on_with_the_duals_of_coordinate_descent(client, prune):
     X, y = sparse_rows()
-    options = {"C": 0.3, "n_rounds": 2, "tol": 1e-3, "prune": False}
+    options = {"C": 0.3, "n_rounds": 3, "tol": 1e-3, "prune": prune}
     in_chunks = in_blocks(X, [800, 700])
     apart, whole = ReweightedSVC(**options).fit(in_chunks, y), ReweightedSVC(**options).fit(X, y)
     assert apart.certificate_.status == "optimal"
-    assert apart.history_[-1].objective == pytest.approx(whole.history_[-1].objective, rel=1e-2)
+    assert apart.history_[-1].objective == pytest.approx(whole.history_[-1].objective, rel=3e-3)
+    assert apart.history_[-1].n_nonzero == pytest.approx(whole.history_[-1].n_nonzero, rel=0.05)

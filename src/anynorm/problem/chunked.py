@@ -186,11 +186,15 @@ class ChunkedProblem:
         primal = self.regularisation(coef, intercept) + seen.loss
         return Values(primal, max(0.0, gain - 0.5 * curvature), seen.zero, True, seen.rounding)
 
-    def one_norm_values(self, coef: np.ndarray, intercept: float) -> Values:
-        """Return the values of the 1-norm problem there, the duals scaled to be allowed in it."""
+    def one_norm_values(self, coef: np.ndarray, intercept: float) -> tuple[Values, np.ndarray]:
+        """Return the values of the 1-norm problem there, and X'(y a) of the duals.
+
+        For the dual value they are scaled to be allowed in the 1-norm problem.
+        """
         seen = self.crew.ask(_both_sides, (self.terms, coef, intercept))
         up, down = _balanced(seen.up, seen.down) if self.precision == 0.0 else (1.0, 1.0)
-        pressure = np.abs(up * seen.pulled_up + down * seen.pulled_down).max(initial=0.0)
+        pull = up * seen.pulled_up + down * seen.pulled_down
+        pressure = np.abs(pull).max(initial=0.0)
         bias = 0.0
         if 0 < self.precision < np.inf:
             size = self.precision**-0.5
@@ -198,7 +202,7 @@ class ChunkedProblem:
         scale = min(1.0, 1.0 / pressure) if pressure > 0 else 1.0
         gain = self.crew.ask(_gain, (self.terms, scale * up, scale * down)).gain
         primal = float(np.abs(coef).sum()) + bias + seen.loss
-        return Values(primal, max(0.0, gain), seen.zero, True, seen.rounding)
+        return Values(primal, max(0.0, gain), seen.zero, True, seen.rounding), pull
 
 
 def _balanced(up: float, down: float) -> tuple[float, float]:

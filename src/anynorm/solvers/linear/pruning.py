@@ -21,6 +21,7 @@ the round minimises, so to take it back pays as long as the weights are small.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -107,29 +108,56 @@ def _drop(
 ) -> tuple[int, np.ndarray]:
     """How many columns of `order`, from its front, are dropped, and the scores without them.
 
-    The bias is kept during the search, which bounds the loss from above; the objective is counted
-    from the norm of what stays.
+    The bias is kept during the search, which bounds the loss from above.
     """
-    norms = np.concatenate([[0.0], -np.cumsum(np.abs(model.coef[order]))])
-    low, high, scores, least = 0, len(order), model.scores, loss
+    scores = {0: model.scores}
+
+    def losses_without(ends: np.ndarray) -> np.ndarray:
+        portions = [order[a:b] for a, b in pairwise(ends)]
+        products = problem.design.matvec_by_portions(model.coef, portions)
+        tried = (scores[int(ends[0])][:, None] - np.cumsum(products, axis=1)).T
+        scores.update(zip(ends[1:].tolist(), tried, strict=True))
+        return np.array([problem.loss_at(row, model.intercept) for row in tried])
+
+    count = how_many_go(np.abs(model.coef[order]), loss, allowance, losses_without)
+    return count, np.ascontiguousarray(scores[count])
+
+
+def how_many_go(
+    sizes: np.ndarray,
+    loss: float,
+    allowance: Allowance,
+    losses_without: Callable[[np.ndarray], np.ndarray],
+) -> int:
+    """How many columns are dropped, from the front; the objective counts the norm of what stays.
+
+    Parameters
+    ----------
+    sizes : ndarray
+        The coefficients that fade, in the order in which they may go.
+    loss : float
+        With all of them.
+    allowance : Allowance
+        What dropping may cost.
+    losses_without : callable
+        ``losses_without(ends)``, the loss without the first ``ends[1], ends[2], ...`` columns, of
+        which ``ends[0]`` are known to go.
+    """
+    norms = np.concatenate([[0.0], -np.cumsum(sizes)])
+    low, high, least = 0, len(sizes), loss
     for _ in range(_PASSES):
         if low == high:
             break
         ends = np.unique(np.linspace(low, high, _PORTIONS + 1).astype(int))
-        products = problem.design.matvec_by_portions(
-            model.coef, [order[a:b] for a, b in pairwise(ends)]
-        )
-        tried = scores[:, None] - np.cumsum(products, axis=1)
-        losses = np.array([problem.loss_at(row, model.intercept) for row in tried.T])
+        losses = losses_without(ends)
         objectives = losses + norms[ends[1:]]
         allowed = losses <= allowance.loss
         least = min(least, objectives[allowed].min(initial=least))
         good = np.flatnonzero(allowed & (objectives <= least + allowance.rise))
         last = int(good[-1]) if good.size else -1
-        if last >= 0:
-            low, scores = int(ends[last + 1]), np.ascontiguousarray(tried[:, last])
+        low = int(ends[last + 1])
         high = int(ends[min(last + 2, len(ends) - 1)])
-    return low, scores
+    return low
 
 
 def take_back(weights: np.ndarray, pull: np.ndarray, share: float) -> np.ndarray:

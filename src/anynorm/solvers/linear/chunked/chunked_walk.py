@@ -1,14 +1,16 @@
 """The walk from the 2-norm to the 1-norm (`walk.py`) over rows that live apart.
 
 Each round is a problem of `solve_chunked` with the features weighted by v_j = sqrt |w_j|, from the
-coefficients and, beside the rows, the dual variables of the last.  Between two rounds small
-coefficients are dropped, where the rows say that the 1-norm objective hardly rises.
+coefficients and, beside the rows, the dual variables of the last.  Between two rounds columns are
+dropped and taken back by the rules of `pruning.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -19,9 +21,14 @@ from anynorm.problem.chunked import ChunkedProblem, RowTerms
 from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.linear.chunked.solve import solve_chunked
-
-_CUTS = (1e-2, 1e-4, 1e-6)  # of the largest coefficient: below, columns are tried without
-_RISE = 0.5  # of tol: what the 1-norm objective may rise by where columns are dropped
+from anynorm.solvers.linear.pruning import (
+    GENEROSITY,
+    Allowance,
+    fading,
+    how_many_go,
+    less_generous,
+    take_back,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +41,13 @@ class ChunkedRound(Solution):
         The weights v of the round's 2-norm problem, 0 for the columns left out of it.
     l1_certificate : Certificate
         Of the 1-norm problem.
+    pull : ndarray of shape (p,)
+        X'(y a) of the duals beside the rows.
     """
 
     feature_scale: np.ndarray
     l1_certificate: Certificate
+    pull: np.ndarray
 
     @property
     def objective(self) -> float:
@@ -58,31 +68,42 @@ def walk_chunked(
     progress: Callable[[Progress], None] | None = None,
 ) -> list[ChunkedRound]:
     """Walk `n_rounds` rounds from the 2-norm solution; arguments are as in `walk`."""
-    time, inner = Budget(0, deadline), problem
-    rounds: list[ChunkedRound] = []
+    time = Budget(0, deadline)
+    solve = partial(
+        solve_chunked,
+        tol=tol,
+        max_iter=max_iter,
+        deadline=deadline,
+        seed=seed,
+        progress=progress,
+    )
+    rounds = [_as_round(problem, problem, solve(problem, start=start), time)]
+    generosity = GENEROSITY
     while len(rounds) < n_rounds:
-        if rounds and not time.in_time():
-            rounds.append(replace(rounds[-1], n_iter=0))
+        last = rounds[-1]
+        if not time.in_time():
+            rounds.append(replace(last, n_iter=0))
             continue
-        found = solve_chunked(
-            inner,
-            tol=tol,
-            max_iter=max_iter,
-            deadline=deadline,
-            seed=seed,
-            start=start,
-            progress=progress,
-        )
-        rounds.append(_as_round(inner, problem, found, time))
-        assert found.coef is not None
-        coef, bias = found.coef, found.intercept
-        if prune and len(rounds) < n_rounds:
-            coef = _pruned(problem, coef, bias, _RISE * tol * rounds[-1].objective)
-        start = coef, bias
-        inner = replace(
-            problem, feature_scale=np.sqrt(np.abs(coef)), intercept=_bias_feature(problem, bias)
-        )
+        coef = _pruned(problem, last, 0.5 * tol) if prune else last.coef
+        assert coef is not None
+        weights = np.abs(coef)
+        missed = take_back(weights, last.pull, generosity) if prune and generosity else coef[:0]
+        here = coef, last.intercept
+        inner = _weighted(problem, weights, last.intercept)
+        found = _as_round(inner, problem, solve(inner, start=here), time)
+        if missed.size and found.objective > last.objective:
+            # What came back did not pay: without it the objective cannot rise.
+            generosity = less_generous(generosity, tol)
+            inner = _weighted(problem, np.abs(coef), last.intercept)
+            found = _as_round(inner, problem, solve(inner, start=here), time)
+        rounds.append(found)
     return rounds
+
+
+def _weighted(problem: ChunkedProblem, weights: np.ndarray, bias: float) -> ChunkedProblem:
+    """The next round's problem, with these squared weights."""
+    intercept = _bias_feature(problem, bias)
+    return replace(problem, feature_scale=np.sqrt(weights), intercept=intercept)
 
 
 def _as_round(
@@ -91,9 +112,9 @@ def _as_round(
     assert found.coef is not None
     stopped = Status.MAX_ITER if time.in_time() else Status.TIME_LIMIT
     try:
-        values = problem.one_norm_values(found.coef, found.intercept)
+        values, pull = problem.one_norm_values(found.coef, found.intercept)
     except RowsLost:  # the second time the duals of the lost rows are zero
-        values = problem.one_norm_values(found.coef, found.intercept)
+        values, pull = problem.one_norm_values(found.coef, found.intercept)
     return ChunkedRound(
         dual=found.dual,
         certificate=found.certificate,
@@ -102,18 +123,29 @@ def _as_round(
         intercept=found.intercept,
         feature_scale=inner.scale(),
         l1_certificate=certificate_of(values, found.certificate.tol, stopped),
+        pull=pull,
     )
 
 
-def _pruned(problem: ChunkedProblem, coef: np.ndarray, bias: float, rise: float) -> np.ndarray:
-    """The coefficients without the smallest, as many as raise the 1-norm objective by `rise`."""
-    size = np.abs(coef)
-    tried = [np.where(size > cut * size.max(initial=0.0), coef, 0.0) for cut in (*_CUTS, 0.0)]
-    seen = problem.crew.ask(_losses, (problem.terms, np.column_stack(tried), bias))
-    objectives = [float(np.abs(w).sum()) + loss for w, loss in zip(tried, seen.losses, strict=True)]
-    return next(
-        w for w, value in zip(tried, objectives, strict=True) if value <= objectives[-1] + rise
-    )
+def _pruned(problem: ChunkedProblem, found: ChunkedRound, tol: float) -> np.ndarray:
+    """The coefficients without the smallest that fade; the bias stays as it is."""
+    assert found.coef is not None
+    coef, bias = found.coef.copy(), found.intercept
+    order = fading(np.abs(coef), found.feature_scale**2)
+
+    def losses(kept: np.ndarray, portions: list[np.ndarray]) -> np.ndarray:
+        message = problem.terms, kept, portions, bias
+        return np.asarray(problem.crew.ask(_losses, message).losses)
+
+    def losses_without(ends: np.ndarray) -> np.ndarray:
+        kept = coef.copy()
+        kept[order[: ends[0]]] = 0.0
+        return losses(kept, [order[a:b] for a, b in pairwise(ends)])[1:]
+
+    loss, empty = losses(coef, [np.flatnonzero(coef)])
+    allowance = Allowance.of(np.abs(coef), float(loss), max(float(loss), float(empty)), tol)
+    coef[order[: how_many_go(np.abs(coef[order]), float(loss), allowance, losses_without)]] = 0.0
+    return coef
 
 
 def _bias_feature(problem: ChunkedProblem, bias: float) -> Literal["free"] | float | None:
@@ -124,16 +156,23 @@ def _bias_feature(problem: ChunkedProblem, bias: float) -> Literal["free"] | flo
     return None if bias == 0 else size * float(np.sqrt(abs(bias / size)))
 
 
-def _losses(blocks: Sequence[Block], message: tuple[RowTerms, np.ndarray, float]) -> Sums:
-    """The loss at several coefficients, the columns of a matrix."""
-    terms, coefs, bias = message
+def _losses(
+    blocks: Sequence[Block], message: tuple[RowTerms, np.ndarray, list[np.ndarray], float]
+) -> Sums:
+    """The loss at some coefficients, and without the first, the first two, ... portions of them."""
+    terms, coef, portions, bias = message
 
     def one(block: Block) -> Sums:
         rows = terms.of(block)
-        scores = rows.design().matvec(coefs).T
+        design = rows.design()
+        products = np.cumsum(design.matvec_by_portions(coef, portions), axis=1)
+        scores = design.matvec(coef)[:, None] - np.insert(products, 0, 0.0, axis=1)
         return Sums(
             losses=np.array(
-                [terms.loss.value(1.0 - rows.y * (s + bias), terms.C, rows.weights) for s in scores]
+                [
+                    terms.loss.value(1.0 - rows.y * (s + bias), terms.C, rows.weights)
+                    for s in scores.T
+                ]
             )
         )
 
