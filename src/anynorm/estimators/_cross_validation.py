@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numbers
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -15,6 +17,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from anynorm.design import Matrix
 from anynorm.design.threads import entry_point
+from anynorm.estimators._fitting import Report
 from anynorm.estimators.checks.labels import Labelled, validate
 from anynorm.estimators.checks.parameters import check_parameters, one_of
 
@@ -122,6 +125,44 @@ class SearchedClassifier:
     ) -> None:
         """Choose, fit to all rows and store; the time limit counts from `began`."""
         raise NotImplementedError
+
+
+@dataclass
+class TableSearch:
+    """A search that fits all of a table in every fold, and then the choice to all rows.
+
+    The `cv`, `scoring` and `time_limit` of the estimator are not looked at.  `weights` are without
+    those of the classes; a `scorer` of None is the accuracy.  `report` is called with the progress
+    of every fit, `on_fit` with the gap of every fit of a fold when it is done.
+    """
+
+    estimator: Any
+    data: Labelled
+    y: np.ndarray
+    weights: np.ndarray | None
+    folds: Folds
+    scorer: Any
+    end: float | None
+    report: Report | None = None
+    on_fit: Callable[[float], None] | None = None
+
+    def weights_of(self, rows: np.ndarray) -> np.ndarray | None:
+        """The weights of some rows."""
+        return None if self.weights is None else self.weights[rows]
+
+
+def grid_of_C(Cs: Any, least: float, most: float) -> np.ndarray:
+    """The values of C that the parameter `Cs` asks for, ascending; a number says how many.
+
+    Examples
+    --------
+    >>> from anynorm.estimators._cross_validation import grid_of_C
+    >>> grid_of_C(3, 0.01, 100.0), grid_of_C([2, 1], 0.01, 100.0)
+    (array([1.e-02, 1.e+00, 1.e+02]), array([1., 2.]))
+    """
+    if np.ndim(Cs):
+        return np.unique(np.asarray(Cs, dtype=np.float64))
+    return np.geomspace(least, most, int(Cs)) if int(Cs) > 1 else np.ones(1)
 
 
 def splits_of(cv: Any, y: np.ndarray, groups: Any) -> list[Split]:

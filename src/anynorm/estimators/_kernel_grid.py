@@ -10,31 +10,36 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from anynorm.design import Matrix, design_of
-from anynorm.design.far_columns import far_means
 from anynorm.design.limits import MEGABYTE, ROUNDING
 from anynorm.design.threads import allowed, run
 from anynorm.estimators._cross_validation import (
     NEVER,
-    Folds,
-    SlicedFolds,
+    TableSearch,
+    grid_of_C,
     mean_held_out,
     score_columns,
     standard_error,
     tolerance_of,
 )
-from anynorm.estimators._fitting import Report, earlier, is_over, labels_of
+from anynorm.estimators._fitting import earlier, is_over, labels_of
+from anynorm.estimators._kernel_candidates import (
+    ENDS_OF_C,
+    Candidate,
+    Setting,
+    given_budgets,
+    given_kernels,
+    kernels_to_try,
+)
+from anynorm.estimators._kernel_folds import FoldFit, FoldStage, Ground
 from anynorm.estimators._kernel_model import (
-    KernelClassifier,
     kernel_gram,
     kernel_problems,
     solve_kernels,
@@ -42,89 +47,17 @@ from anynorm.estimators._kernel_model import (
 )
 from anynorm.estimators._messages import say, warn
 from anynorm.estimators._probabilities import calibration_attributes
-from anynorm.estimators.checks.labels import Labelled, labelled
-from anynorm.estimators.checks.matrices import known_matrix
-from anynorm.kernels import Kernel, kernel_of
-from anynorm.kernels.gamma import resolve_gamma
+from anynorm.estimators.checks.labels import labelled
 from anynorm.kernels.gram import Gram
-from anynorm.norms.dual_sets import Box, BudgetBox
-from anynorm.problem import Problem
 from anynorm.problem.certificate import Certificate
 from anynorm.problem.solution import Status
 
 if TYPE_CHECKING:
-    from anynorm.solvers.kernel import Chain, KernelRows, Member
+    from anynorm.solvers.kernel import KernelRows, Member
 
-_LEAST_C, _MOST_C = 1e-2, 1e3  # of a grid that is given as a number
-_WIDEST = 16.0  # times "scale", and one over it: the ends of the gammas given as a number
 _FIRST_STAGE = 0.4  # of the folds, by which hopeless settings are seen
 _AT_MOST_ONE = (None, "accuracy", "balanced_accuracy", "roc_auc", "f1", "f1_macro")  # as scores
 SKIPPED = "skipped"  # the status of settings that were left out
-
-
-class Candidate(NamedTuple):
-    """A kernel to try: as it was given, its gamma if that is searched, and with all its numbers."""
-
-    given: Any
-    gamma: float | None
-    kernel: Kernel
-
-
-class Setting(NamedTuple):
-    """What is tried with every kernel."""
-
-    budget: float | None
-    C: float
-
-
-def grid_of_C(Cs: Any) -> np.ndarray:
-    """The values of C that the parameter `Cs` asks for, ascending."""
-    if np.ndim(Cs) == 0:
-        return np.geomspace(_LEAST_C, _MOST_C, int(Cs)) if int(Cs) > 1 else np.ones(1)
-    return np.unique(np.asarray(Cs, dtype=np.float64))
-
-
-def grid_of_gamma(gammas: Any, X: Matrix, weights: np.ndarray | None) -> np.ndarray:
-    """The values of gamma that the parameter `gammas` asks for, ascending.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from anynorm.estimators._kernel_grid import grid_of_gamma
-    >>> X = np.array([[1.0], [-1.0]])
-    >>> grid_of_gamma(3, X, None), grid_of_gamma(["scale", 0.5], X, None)
-    (array([ 0.0625,  1.    , 16.    ]), array([0.5, 1. ]))
-    """
-    if np.ndim(gammas) == 0 and not isinstance(gammas, str):
-        scale, count = resolve_gamma("scale", X, weights), int(gammas)
-        return scale * (np.geomspace(1 / _WIDEST, _WIDEST, count) if count > 1 else np.ones(1))
-    given = [gammas] if isinstance(gammas, str) else list(gammas)
-    return np.unique([resolve_gamma(gamma, X, weights) for gamma in given])
-
-
-def kernels_to_try(estimator: Any, X: Matrix, weights: np.ndarray | None) -> list[Candidate]:
-    """The kernels of an `SVCCV`, each with every gamma that it is to have."""
-    found = []
-    for given in given_kernels(estimator.kernel):
-        settings = {"degree": estimator.degree, "coef0": float(estimator.coef0)}
-        if isinstance(given, str) and "gamma" in kernel_of(given).get_params():
-            for gamma in grid_of_gamma(estimator.gammas, X, weights).tolist():
-                kernel = kernel_of(given, gamma=gamma, **settings)
-                found.append(Candidate(given, gamma, kernel))
-        else:
-            found.append(Candidate(given, None, kernel_of(given, **settings).resolved(X, weights)))
-    return found
-
-
-def given_budgets(budget: Any) -> list[Any]:
-    """The budgets that the parameter names: one, those of a list, or [None] for none."""
-    several = isinstance(budget, list | tuple | np.ndarray)
-    return list(budget) if several else [budget]
-
-
-def given_kernels(kernel: Any) -> list[Any]:
-    """The kernels that the parameter names: one, or those of a list."""
-    return list(kernel) if isinstance(kernel, list | tuple) else [kernel]
 
 
 def choose(
@@ -170,61 +103,14 @@ def choose(
     return good[0]
 
 
-@dataclass(frozen=True)
-class Ground:
-    """Rows that folds have in common, and where in them each fold learns and is judged."""
-
-    X: Matrix
-    folds: list[int]
-    train: list[np.ndarray]
-    test: list[np.ndarray]
-
-    @classmethod
-    def all_of(cls, folds: Folds) -> list[Ground]:
-        """One ground where all folds are rows of one matrix, otherwise one for each."""
-        if isinstance(folds, SlicedFolds):
-            splits = folds.splits
-            every = list(range(len(splits)))
-            return [cls(folds.rows, every, [s[0] for s in splits], [s[1] for s in splits])]
-        return [cls._apart(folds, fold) for fold in range(len(folds.splits))]
-
-    @classmethod
-    def _apart(cls, folds: Folds, fold: int) -> Ground:
-        train, test = folds.train(fold), folds.test(fold)
-        stacked: Any = (
-            sp.vstack([train, test], format="csr")
-            if sp.issparse(train)
-            else np.vstack([train, test])
-        )
-        first = np.arange(train.shape[0])
-        return cls(stacked, [fold], [first], [len(first) + np.arange(test.shape[0])])
-
-
 @dataclass
-class KernelGrid:
-    """Scores, numbers of support vectors and gaps over kernels, settings and folds; the choice.
-
-    The `cv`, `scoring` and `time_limit` of the estimator are not looked at.  `weights` are without
-    those of the classes; a `scorer` of None is the accuracy.  `report` is called with the progress
-    of every fit, `on_fit` with the gap of every fit of a fold when it is done.
-    """
-
-    estimator: Any
-    data: Labelled
-    y: np.ndarray
-    weights: np.ndarray | None
-    folds: Folds
-    scorer: Any
-    end: float | None
-    report: Report | None = None
-    on_fit: Callable[[float], None] | None = None
-    kernels: list[Candidate] = field(init=False)
-    settings: list[Setting] = field(init=False)
+class KernelGrid(TableSearch):
+    """Scores, numbers of support vectors and gaps over kernels, settings and folds; the choice."""
 
     def __post_init__(self) -> None:
         estimator = self.estimator
-        self.kernels = kernels_to_try(estimator, self.data.X, self.weights)
-        budgets, Cs = given_budgets(estimator.budget), grid_of_C(estimator.Cs).tolist()
+        self.kernels: list[Candidate] = kernels_to_try(estimator, self.data.X, self.weights)
+        budgets, Cs = given_budgets(estimator.budget), grid_of_C(estimator.Cs, *ENDS_OF_C).tolist()
         self.settings = [Setting(budget, C) for budget, C in product(budgets, Cs)]
         shape = (len(self.kernels), len(self.settings), len(self.folds.splits))
         self.scores, self.sizes = np.full(shape, np.nan), np.full(shape, np.nan)
@@ -339,7 +225,7 @@ class KernelGrid:
 
         estimator, began = self.estimator, time.perf_counter()
         tried = [self.settings[s] for s in settings]
-        fits = [_FoldFit(self, ground, fold, gram, tried) for fold in folds]
+        fits = [FoldFit(self, ground, fold, gram, tried) for fold in folds]
         chains = [chain for fit in fits for chain in fit.chains]
         members = iter(
             solve_family(
@@ -359,7 +245,7 @@ class KernelGrid:
         self.seconds[np.ix_([place], settings, list(folds))] = seconds
         self._print(place, folds, settings)
 
-    def _enter(self, place: int, setting: int, fit: _FoldFit, members: list[Member]) -> None:
+    def _enter(self, place: int, setting: int, fit: FoldFit, members: list[Member]) -> None:
         """Put a fit into the table."""
         cell, certificates = (place, setting, fit.fold), []
         scores = np.full((len(fit.test), self.data.n_problems), NEVER)
@@ -381,7 +267,7 @@ class KernelGrid:
             self.on_fit(float(certificate.gap))
 
     def _score(
-        self, fit: _FoldFit, members: list[Member], scores: np.ndarray, held_out: np.ndarray
+        self, fit: FoldFit, members: list[Member], scores: np.ndarray, held_out: np.ndarray
     ) -> float:
         weights = self.weights_of(held_out)
         if weights is not None and not weights.any():
@@ -394,17 +280,13 @@ class KernelGrid:
             right = labels_of(scores, self.data.classes) == y
             return float(np.average(right, weights=weights))
         given = {} if weights is None else {"sample_weight": weights}
-        found = float(self.scorer(_FoldStage(self, fit, members, scores), fit.X_test, y, **given))
+        found = float(self.scorer(FoldStage(self, fit, members, scores), fit.X_test, y, **given))
         if not math.isfinite(found):
             raise ValueError(
                 "scoring gives no finite number for some fold. Choose another, or folds that hold "
                 "out rows of every class."
             )
         return found
-
-    def weights_of(self, rows: np.ndarray) -> np.ndarray | None:
-        """The weights of some rows."""
-        return None if self.weights is None else self.weights[rows]
 
     def _print(self, place: int, folds: Sequence[int], settings: list[int]) -> None:
         if not self.estimator.verbose:
@@ -532,102 +414,3 @@ def _column(values: list[Any]) -> np.ndarray:
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column
-
-
-class _FoldFit:
-    """The problems of one fold: a chain of settings for each class that has rows in it."""
-
-    def __init__(
-        self, grid: KernelGrid, ground: Ground, fold: int, gram: Gram, settings: list[Setting]
-    ) -> None:
-        self.ground, self.fold, self.gram = ground, fold, gram
-        own = ground.folds.index(fold)
-        self.train, self.test = ground.train[own], ground.test[own]
-        rows = grid.folds.splits[fold][0]
-        nothing = np.broadcast_to(0.0, (len(rows), 1))  # the labels alone are looked at
-        self.data = labelled(
-            grid.estimator, nothing, grid.y[rows], grid.weights_of(rows), C=grid.settings[-1].C
-        )
-        losses = [grid.estimator._loss_for(setting.budget, self.data) for setting in settings]
-        tried = list(zip(settings, losses, strict=True))
-        self.problems: list[int] = []
-        self.chains: list[Chain] = []
-        for index in range(grid.data.n_problems):
-            signs = np.where(grid.data.codes[rows] == grid.data.positive(index), 1.0, -1.0)
-            counted = signs if self.data.weights is None else signs[self.data.weights > 0]
-            if len(np.unique(counted)) == 2:
-                self.problems.append(index)
-                self.chains.append(self._chain(signs, tried))
-
-    def _chain(self, signs: np.ndarray, tried: list[tuple[Setting, Any]]) -> Chain:
-        """All rows, those held out with the weight 0; rows to learn from, if that cannot be.
-
-        Block SMO does not see variables that are fixed at 0; other methods, and norms without a
-        weighted form, are better off without them.
-        """
-        from anynorm.solvers.kernel import Chain
-
-        y, weights = np.full(self.gram.n, -1.0), np.zeros(self.gram.n)
-        y[self.train] = signs
-        weights[self.train] = 1.0 if self.data.weights is None else self.data.weights
-        gram, rows = self.gram, None
-        given: np.ndarray | None = weights
-        if not _has_box(Problem(y=y, C=1.0, loss=tried[0][1], gram=gram, sample_weight=weights)):
-            y, gram, rows, given = signs, self._part, self.train, self.data.weights
-        problems = [
-            Problem(y=y, C=setting.C, loss=loss, gram=gram, sample_weight=given)
-            for setting, loss in tried
-        ]
-        problems[0].zero_primal()
-        return Chain(problems, rows)
-
-    @cached_property
-    def _part(self) -> Gram:
-        return self.gram.part(self.train)
-
-    @cached_property
-    def X_test(self) -> Matrix:
-        """The rows that are held out."""
-        return self.ground.X[self.test]
-
-    def scores(self, X: Any, members: list[Member], n_problems: int) -> np.ndarray:
-        """The decision values of any rows."""
-        means = far_means(design_of(self.ground.X)) if self.gram.kernel.is_inner_product else None
-        X = X if means is None else np.asarray(X, np.float64) - means
-        scores = np.full((X.shape[0], n_problems), NEVER)
-        for index, chain, (solution, _) in zip(self.problems, self.chains, members, strict=True):
-            beta = np.zeros(self.gram.n)
-            assert solution.coef is not None
-            beta[slice(None) if chain.rows is None else chain.rows] = (
-                chain.problems[0].y * solution.coef
-            )
-            scores[:, index] = self.gram.predict(X, beta) + solution.intercept
-        return scores
-
-
-def _has_box(problem: Problem) -> bool:
-    """Whether a problem with weights can be had, and its duals lie in a box."""
-    try:
-        problem.zero_primal()
-        return isinstance(problem.dual_set, Box | BudgetBox)
-    except ValueError:  # a norm without a weighted form
-        return False
-
-
-class _FoldStage(KernelClassifier):
-    """A fit of a fold as a fitted classifier, for scorers."""
-
-    def __init__(
-        self, grid: KernelGrid, fit: _FoldFit, members: list[Member], scores: np.ndarray
-    ) -> None:
-        self.classes_, self.n_features_in_ = grid.data.classes, fit.ground.X.shape[1]
-        self.kernel = fit.gram.kernel
-        self._held, self._members, self._known = fit, members, scores
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """The scores of X, which are at hand for the rows that were held out."""
-        if X is self._held.X_test:
-            return self._known
-        width = 1 if self._known.ndim == 1 else self._known.shape[1]
-        scores = self._held.scores(known_matrix(X, self), self._members, width)
-        return scores.ravel() if width == 1 else scores

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,8 @@ from anynorm.estimators._cross_validation import (
     NEVER,
     Folds,
     SearchedClassifier,
+    TableSearch,
+    grid_of_C,
     mean_held_out,
     score_columns,
     scorer_of,
@@ -34,7 +35,7 @@ from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import say
 from anynorm.estimators._ordered_labels import places_of
 from anynorm.estimators._probabilities import CalibratedClassifier, calibration_attributes
-from anynorm.estimators.checks.labels import Labelled, labelled
+from anynorm.estimators.checks.labels import labelled
 from anynorm.estimators.checks.parameters import seed
 from anynorm.estimators.reweighted_svc import ReweightedSVC, store_walks
 from anynorm.losses import Loss
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from anynorm.solvers.linear import Round
 
 
+_ENDS = 1e-4, 1e4  # of a grid of C that is given as a number
 _FOLD_TOL = 10.0  # times tol: the gap of a walk in a fold
 
 
@@ -180,7 +182,7 @@ class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
         self.verbose = verbose
 
     def _largest_C(self) -> float:
-        return grid_of(self.Cs)[-1]
+        return float(grid_of_C(self.Cs, *_ENDS)[-1])
 
     def _search(self, data: Any, y: Any, weights: Any, folds: Folds, began: float) -> None:
         end = None if self.time_limit is None else began + float(self.time_limit)
@@ -215,37 +217,15 @@ def choose(rule: str, scores: np.ndarray, features: np.ndarray) -> tuple[int, in
     return c, rounds
 
 
-def grid_of(Cs: Any) -> np.ndarray:
-    """The values of C that the parameter `Cs` asks for, ascending."""
-    if np.ndim(Cs) == 0:
-        return np.logspace(-4, 4, int(Cs))
-    return np.unique(np.asarray(Cs, dtype=np.float64))
-
-
 @dataclass
-class WalkSearch:
-    """Scores, numbers of features, gaps and times over C x rounds x folds, and the choice.
-
-    The `cv`, `scoring` and `time_limit` of the estimator are not looked at.  `weights` are without
-    those of the classes; a `scorer` of None is the accuracy.  `report` is called with the progress
-    of every walk, `on_walk` with the gap of every walk of a fold when it is done.
-    """
-
-    estimator: ReweightedSVCCV
-    data: Labelled
-    y: np.ndarray
-    weights: np.ndarray | None
-    folds: Folds
-    scorer: Any
-    end: float | None
-    report: Report | None = None
-    on_walk: Callable[[float], None] | None = None
+class WalkSearch(TableSearch):
+    """Scores, numbers of features, gaps and times over C x rounds x folds, and the choice."""
 
     def fit(self) -> ReweightedSVCCV:
         """Fill the table of the estimator, choose from it and fit to all rows."""
         from anynorm.solvers.linear import shared_over_C  # Numba: for those who fit, not predict
 
-        estimator, self.grid = self.estimator, grid_of(self.estimator.Cs)
+        estimator, self.grid = self.estimator, grid_of_C(self.estimator.Cs, *_ENDS)
         model = estimator._model(self.grid[0], 1)
         data = labelled(model, self.data.X, self.y, self.weights, self.data.feature_names)
         self.tol = _FOLD_TOL * float(estimator.tol)
@@ -296,19 +276,19 @@ class WalkSearch:
     def _stay(self, fold: int, places: np.ndarray) -> None:
         """Enter, for walks that there is no time for, the model without features."""
         train, test = self.folds.splits[fold]
-        counts = np.bincount(self.data.codes[train], self._weights(train))
+        counts = np.bincount(self.data.codes[train], self.weights_of(train))
         most, classes = int(counts.argmax()), self.data.classes
         self.gaps[places, :, fold], self.features[places, :, fold] = 1.0, 0.0
         self.seconds[places, fold] = 0.0
-        if self.on_walk is not None:
+        if self.on_fit is not None:
             for _ in places:
-                self.on_walk(1.0)
+                self.on_fit(1.0)
         signs = -np.ones(len(classes))
         signs[most] = 1.0
         signs = signs[1:] if len(classes) == 2 else signs
         self._held_out[fold][places] = signs[0] if len(classes) == 2 else signs
         if self.scorer is None:
-            right = np.average(self.y[test] == classes[most], weights=self._weights(test))
+            right = np.average(self.y[test] == classes[most], weights=self.weights_of(test))
             self.scores[places, :, fold] = right
             return
         X = self.folds.test(fold)
@@ -324,7 +304,7 @@ class WalkSearch:
         began = time.perf_counter()
         train, _ = self.folds.splits[fold]
         model = self.estimator._model(self.grid[places[0]], int(self.estimator.max_rounds))
-        data = labelled(model, self.folds.train(fold), self.y[train], self._weights(train))
+        data = labelled(model, self.folds.train(fold), self.y[train], self.weights_of(train))
         held_out = self.folds.test(fold)
         walks = walk_over_C(
             [binary_problem(model, data, index) for index in range(data.n_problems)],
@@ -349,8 +329,8 @@ class WalkSearch:
             ]
             self.seconds[c, fold] = time.perf_counter() - began
             self._print(fold, c)
-            if self.on_walk is not None:
-                self.on_walk(float(self.gaps[c, -1, fold]))
+            if self.on_fit is not None:
+                self.on_fit(float(self.gaps[c, -1, fold]))
             last, began = found, time.perf_counter()
 
     def _enter(
@@ -372,7 +352,7 @@ class WalkSearch:
         scores = scores[:, :, 0] if len(walks) == 1 else scores
         labels = [labels_of(scores[:, number], classes) for number in range(len(coefs))]
         right = np.stack(labels, axis=1) == self.y[test][:, None]
-        self.scores[c, :, fold] = np.average(right, axis=0, weights=self._weights(test))
+        self.scores[c, :, fold] = np.average(right, axis=0, weights=self.weights_of(test))
 
     def _hold(self, fold: int, c: int, scores: np.ndarray, classes: np.ndarray) -> None:
         """Keep scores of shape (rows, rounds, classes against the rest) of the rows left out."""
@@ -397,9 +377,6 @@ class WalkSearch:
                 f"{self.seconds[c, fold]:.2f} s"
             )
 
-    def _weights(self, rows: np.ndarray) -> np.ndarray | None:
-        return None if self.weights is None else self.weights[rows]
-
     def _score(
         self,
         coef: np.ndarray,
@@ -409,7 +386,7 @@ class WalkSearch:
         test: np.ndarray,
     ) -> float:
         """What the scorer makes of one round."""
-        weights = self._weights(test)
+        weights = self.weights_of(test)
         given = {} if weights is None else {"sample_weight": weights}
         stage = ReweightedSVC()  # the round as a fitted classifier
         stage.coef_, stage.intercept_, stage.classes_ = coef, intercept, classes

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from anynorm.estimators._cross_validation import Folds, SearchedClassifier, scorer_of
+from anynorm.estimators._cross_validation import Folds, SearchedClassifier, grid_of_C, scorer_of
 from anynorm.estimators._docs import documented_like
-from anynorm.estimators._kernel_grid import KernelGrid, given_budgets, given_kernels, grid_of_C
+from anynorm.estimators._kernel_candidates import ENDS_OF_C, given_budgets, given_kernels
+from anynorm.estimators._kernel_grid import KernelGrid
 from anynorm.estimators._kernel_model import KernelClassifier, check_given_matrix
 from anynorm.estimators._probabilities import CalibratedClassifier
 from anynorm.estimators.checks.labels import Labelled
@@ -237,7 +238,7 @@ class SVCCV(SearchedClassifier, CalibratedClassifier, KernelClassifier):
         check_parameters(self, rule=one_of(self._rules), **_OWN_RULES, **slacks)
 
     def _largest_C(self) -> float:
-        return float(grid_of_C(self.Cs)[-1])
+        return float(grid_of_C(self.Cs, *ENDS_OF_C)[-1])
 
     def _search(
         self,

@@ -9,7 +9,7 @@ from anynorm.app.job.measures import CALIBRATION, SCORERS, all_classes, scorer
 from anynorm.app.job.schedule import Schedule
 from anynorm.estimators._fitting import deadline
 from anynorm.estimators.checks.labels import validate
-from anynorm.estimators.reweighted_svc_cv import ReweightedSVCCV, WalkSearch, grid_of
+from anynorm.estimators.reweighted_svc_cv import ReweightedSVCCV, WalkSearch
 from anynorm.problem.solution import Status
 
 _GRID = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)  # each C ten times the last
@@ -35,13 +35,13 @@ def learn_walk(task: Task, schedule: Schedule, what: str) -> Learned:
     )
     WalkSearch(
         estimator=model,
-        data=validate(model._model(grid_of(Cs)[-1], 1), X, labels, None),
+        data=validate(model._model(model._largest_C(), 1), X, labels, None),
         y=labels,
         weights=None,
         folds=folds,
         scorer=scorer(options.scoring, task.classes),
         end=deadline(schedule.share_of_time()),
-        on_walk=schedule.step,
+        on_fit=schedule.step,
     ).fit()
     schedule.step(model.certificate_.gap)
     held_out, used = task.no_scores(), []
