@@ -18,6 +18,7 @@ from anynorm.problem.certificate import (
     Values,
     certificate_of,
     certify,
+    doubt,
     relative_gap,
 )
 from anynorm.problem.repair import repair_dual
@@ -434,3 +435,9 @@ def test_badly_scaled_features_are_certified():
     coef = (1 + 4e-15) * x[0] / (x[0] @ x[0])  # no margin below 1, whatever the last digits do
     dual = np.full(2, 0.5 / (x[0] @ x[0]))
     assert certify(problem, coef, 0.0, dual, tol=1e-9).status is Status.OPTIMAL
+
+
+def test_what_rounding_may_add_to_two_zeros_has_no_bound():
+    """An attack divided by zero where data without penalty left nothing of the objective."""
+    assert doubt(Values(0.0, 0.0, 1.0, True, 1e-17)) == math.inf
+    assert doubt(Values(0.0, 0.0, 1.0)) == 0.0

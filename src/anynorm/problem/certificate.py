@@ -148,7 +148,7 @@ def relative_gap(primal: float, dual: float) -> float:
 
 
 def doubt(values: Values) -> float:
-    """Return the relative gap and what rounding may add to it.
+    """Return the relative gap and what rounding may add to it, without bound where both are 0.
 
     Examples
     --------
@@ -158,7 +158,9 @@ def doubt(values: Values) -> float:
     """
     primal, dual, _, _, rounding = values
     size = max(abs(primal), abs(dual))
-    return relative_gap(primal, dual) + (rounding / size if rounding > 0 else 0.0)
+    if size == 0.0:
+        return math.inf if rounding > 0 else 0.0
+    return relative_gap(primal, dual) + rounding / size
 
 
 def certify(
