@@ -76,10 +76,20 @@ class Block:
         self.columns, self.sparse = columns, sparse
         self._design: Design | None = None
         self.notes: dict[Any, Any] = {}
+        self._stamp: int | None = None
 
     def read_by(self, read: Callable[[], Matrix]) -> Block:
         """The same block without its rows, which are read anew whenever they are asked for."""
         return Block(read, self.labels, self.weights, columns=self.columns, sparse=self.sparse)
+
+    def stamp(self, before: int | None, now: int) -> None:
+        """Forget the notes unless they are of the round `before`; those of `now` come next.
+
+        A cluster may hold several copies of a block, of which one alone was asked in a round.
+        """
+        if self._stamp != before:
+            self.notes.clear()
+        self._stamp = now
 
     @property
     def held(self) -> bool:

@@ -6,6 +6,7 @@ where a worker is lost.  A round is one task per worker, over all blocks that li
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -46,6 +47,8 @@ class DaskCrew(Crew):
         _check_installed(client)
         self._blocks: list[Future] = client.compute(blocks)
         self._parts = self._plan()
+        self._stamp: int | None = None  # of the last round that has ended
+        self._stamps = itertools.count()
 
     @property
     def n_parts(self) -> int:
@@ -76,9 +79,10 @@ class DaskCrew(Crew):
         from distributed import KilledWorker
 
         while True:
+            stamp = next(self._stamps)
             tasks = [
                 self.client.submit(
-                    _work, part.blocks, job, message,
+                    _work, part.blocks, job, message, self._stamp, stamp,
                     workers=[part.address] if part.address else None,
                     allow_other_workers=bool(part.address), pure=False, key=None,
                 )
@@ -93,6 +97,7 @@ class DaskCrew(Crew):
             except BaseException:  # Ctrl-C: the workers are for others now
                 self.client.cancel(tasks)
                 raise
+            self._stamp = stamp
             if any(a.where != p.address for a, p in zip(answers, self._parts, strict=True)):
                 self._parts = self._plan()
             return [answer.sums for answer in answers]
@@ -126,11 +131,13 @@ class _Said(NamedTuple):
     sums: Sums
 
 
-def _work(blocks: list[Block], job: Job, message: Any) -> _Said:
+def _work(blocks: list[Block], job: Job, message: Any, before: int | None, now: int) -> _Said:
     """One part of a round, on a worker."""
     from distributed import get_worker
 
     worker = get_worker()
+    for block in blocks:
+        block.stamp(before, now)
     with Threads(worker.state.nthreads):
         return _Said(worker.address, job(blocks, message))
 
