@@ -115,6 +115,9 @@ def test_the_range_that_matters_is_shown():
     assert log.ax_.get_xscale() == "log"
     assert log.ax_.get_xlim() == (1.0, 100.0)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # a mark at s = 0 would be infinitely far to the left
+        warnings.simplefilter(
+            "error", UserWarning
+        )  # a mark at s = 0 would be infinitely far to the left
+        warnings.simplefilter("ignore", DeprecationWarning)  # of what Matplotlib calls
         log.figure_.draw_without_rendering()
     assert PathDisplay(s, coefs, chosen=60.0).plot().ax_.get_xlim() == (0.0, 100.0)

@@ -103,7 +103,7 @@ class Landmarks:
 
     def weights(self, coef: Array) -> Array:
         """Return beta, the weights of the rows' kernel functions, of coefficients of features."""
-        return scipy.linalg.solve_triangular(self.lower, coef, lower=True, trans="T")
+        return self.solve_lower(coef, transposed=True)
 
     def features(self, rows: Places) -> Array:
         """Return the features of some rows."""
@@ -120,10 +120,17 @@ class Landmarks:
             out[tile.rows] = tile.entries
         return DenseDesign(out)
 
+    def solve_lower(self, right: Array, *, transposed: bool = False) -> Array:
+        """Return what the inverse of the factor, or of its transpose, makes of the columns."""
+        if not len(self.lower):  # for which SciPy has no solution until 1.14
+            return right
+        solved: Array = scipy.linalg.solve_triangular(
+            self.lower, right, lower=True, trans=int(transposed), check_finite=False
+        )
+        return solved
+
     def _turned(self, K: Array) -> Array:
-        if not len(self.lower):  # which SciPy could not solve for until 1.14
-            return K
-        return scipy.linalg.solve_triangular(self.lower, K.T, lower=True, check_finite=False).T
+        return self.solve_lower(K.T).T
 
 
 class LandmarkDesign(Design):
@@ -163,7 +170,7 @@ class LandmarkDesign(Design):
             return landmarks.gram.block(rows, landmarks.rows).T @ a[rows]
 
         total = sum(each(product, len(parts)), start=np.zeros((self.p, *a.shape[1:])))
-        return scipy.linalg.solve_triangular(landmarks.lower, total, lower=True)
+        return landmarks.solve_lower(total)
 
     def take_rows(self, rows: Places) -> DenseDesign:
         """The features of some rows, stored."""

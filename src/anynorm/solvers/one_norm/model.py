@@ -31,6 +31,7 @@ _PATIENCE = 60  # passes without a tenth of the violation: rounding or bad condi
 _DIRECT = 500  # columns in use up to which a Newton step is by a factor
 _DIRECT_ENTRIES = 5e6  # of these columns: the products for a factor take 0.25 s at the most
 _FEW_CHANGES = 0.5  # of the rows that cost: fewer that changed sides are added and taken off
+_ABSURD = 1e16  # times the smallest curvature: columns that differ so much need every digit
 LEAST_DAMPING = 1e-12  # of the diagonal: no more than rounding
 _FIRST_DAMPING = 1e-5  # of the diagonal: the least that has an effect on nearly dependent columns
 _DAMPING_FACTOR = 8.0  # up where little of a step could be taken, down after most of one
@@ -59,10 +60,10 @@ class QuadraticModel:
         self.keep = np.ones(self.coef.size, dtype=bool)
         self._products: _Products | None = None
 
-    def products(self, support: np.ndarray) -> _Products:
-        """The products of some columns, kept while these stay the same."""
+    def products(self, support: np.ndarray, scale: np.ndarray) -> _Products:
+        """The products of some columns, over their scales, kept while these stay the same."""
         if self._products is None or not np.array_equal(self._products.support, support):
-            self._products = _Products(self, support)
+            self._products = _Products(self, support, scale)
         return self._products
 
     def descend(self, order: np.ndarray) -> float:
@@ -188,19 +189,26 @@ def minimiser_along(slope: Callable[[float], float]) -> float:
 
 
 class _Products:
-    """A'A for the columns in use, and the bias, over rows that come and go."""
+    """A'A for the columns in use, and the bias, over rows that come and go.
 
-    def __init__(self, model: QuadraticModel, support: np.ndarray) -> None:
+    Each column is divided by the root of its `scale` first: products of very different sizes would
+    lose digits of the small ones.
+    """
+
+    def __init__(self, model: QuadraticModel, support: np.ndarray, scale: np.ndarray) -> None:
         columns = model.block.dense_columns(support).T
         self.support = support
-        self.columns = np.vstack([columns, model.root]) if model.free_bias else columns
+        self.columns = np.vstack([columns, model.root]) if model.free_bias else columns.copy()
+        self.columns /= np.sqrt(scale)[:, None]
+        self._summed_anew = bool(scale.max(initial=1.0) > _ABSURD * scale.min(initial=np.inf))
         self.rows = np.zeros(columns.shape[1], dtype=bool)
         self.matrix = np.zeros((len(self.columns), len(self.columns)))
 
     def over(self, rows: np.ndarray) -> np.ndarray:
         """The products over these rows; only those that came or went since are looked at."""
         come, gone = rows & ~self.rows, self.rows & ~rows
-        if np.count_nonzero(come) + np.count_nonzero(gone) < _FEW_CHANGES * np.count_nonzero(rows):
+        changes = np.count_nonzero(come) + np.count_nonzero(gone)
+        if changes < _FEW_CHANGES * np.count_nonzero(rows) and not self._summed_anew:
             self.matrix = self.matrix + self._of(come) - self._of(gone)
         else:
             self.matrix = self._of(rows)
@@ -274,9 +282,8 @@ class _NewtonStep:
         if free.size == 0:
             return
         root = np.sqrt(self.scale[free])
-        system = self.model.products(self.support).over(~self.cheap)[np.ix_(free, free)]
-        system /= root
-        system /= root[:, None]
+        products = self.model.products(self.support, self.scale).over(~self.cheap)
+        system = products[np.ix_(free, free)]
         system[np.diag_indices_from(system)] += self.model.damping
         _, step, failed = dposv(system, self.residual[free] / root)
         if failed:  # rounding: more columns than rows that cost
