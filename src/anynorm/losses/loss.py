@@ -141,7 +141,8 @@ class Loss(ABC):
         box = self._box(C, weights, len(a))
         bound = np.where(a > 0, box.upper, -box.lower)
         used = a != 0
-        return float((bound[used] / np.abs(a[used])).min(initial=math.inf))
+        with np.errstate(over="ignore"):  # beyond float64 is no limit
+            return float((bound[used] / np.abs(a[used])).min(initial=math.inf))
 
     def best_scale(
         self, a: Array, curvature: float, limit: float, C: float, weights: Array | None = None

@@ -200,7 +200,9 @@ class _Products:
         self.support = support
         self.columns = np.vstack([columns, model.root]) if model.free_bias else columns.copy()
         self.columns /= np.sqrt(scale)[:, None]
-        self._summed_anew = bool(scale.max(initial=1.0) > _ABSURD * scale.min(initial=np.inf))
+        # The bias is left out: X in other units must not change a digit.
+        sizes = scale[: support.size]
+        self._summed_anew = bool(sizes.max(initial=0.0) > _ABSURD * sizes.min(initial=np.inf))
         self.rows = np.zeros(columns.shape[1], dtype=bool)
         self.matrix = np.zeros((len(self.columns), len(self.columns)))
 
