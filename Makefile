@@ -13,6 +13,7 @@
 #   make bench-sparse  the 1-norm SVM, paths and single fits, against LP solvers and liblinear (fifteen minutes)
 #   make bench-kernel  SVC, BudgetSVC, LeastNormSVC and LeastSquaresSVC against libsvm, oneDAL and scipy (twenty minutes)
 #   make bench-search  SVCCV against a grid search with scikit-learn's SVC (fifteen minutes)
+#   make bench-small   BudgetSVC(strict=True) against other ways to B support vectors (half an hour)
 #   make bench-bridge  min_norm_point and ConstrainedLasso against their peers (five minutes)
 #   make bench-cores   all cores against one and against oneDAL, and BLAS left alone (ten minutes)
 #   make bench-dask    rows on two Dask workers against one process (ten minutes; ARGS=--quick for small ones)
@@ -26,7 +27,7 @@
 #
 # make PYTHON=/path/to/python3.12 demo    uses that interpreter for a new environment
 
-BENCHMARKS := bench-linear bench-walk bench-sparse bench-kernel bench-search bench-bridge bench-cores bench-start bench-job
+BENCHMARKS := bench-linear bench-walk bench-sparse bench-kernel bench-search bench-small bench-bridge bench-cores bench-start bench-job
 PAPERS := papers-walk papers-path papers-kernel papers-bridge
 
 .DEFAULT_GOAL := help

@@ -18,7 +18,7 @@ from benchmarks import harness
 PAGES = tuple(
     harness.ROOT / name for name in ("README.md", "docs/benchmarks.md", "docs/compare.md")
 )
-NAMES = ("linear", "walk", "sparse", "kernel", "search", "bridge")
+NAMES = ("linear", "walk", "sparse", "kernel", "search", "small", "bridge")
 _SUMMARY = ("work", "ours", "against", "ratio", "goal", "met")
 _BLOCK = re.compile(r"(<!-- benchmark: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _DETAILS = re.compile(r" \([^()]*\)| at tol=\S+ cache \d+ MB")

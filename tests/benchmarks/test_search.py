@@ -30,7 +30,7 @@ def test_both_sides_have_the_same_table(small, tmp_path):
 
 
 def test_a_row_needs_the_same_choice(small, tmp_path, monkeypatch):
-    run = search.Run(tmp_path, search.Sizes(DATA, DATA), 0, 60.0)
+    run = search.Run(tmp_path, search.Sizes(DATA, (DATA,)), 0, 60.0)
     monkeypatch.setattr(run, "_call", lambda name, data, **more: found[name])
     X, _ = DATA.load(str(tmp_path))
     Cs, gammas = search.grid(X)
@@ -41,9 +41,31 @@ def test_a_row_needs_the_same_choice(small, tmp_path, monkeypatch):
         "search_peer": {"cpu": 10.0, "scores": [0.5, 0.9, 0.6, 0.7], "gap": 1e-3},
     }
     assert run.against_scikit_learn(3e-6).ratio == 10.0
-    other = search.Run(tmp_path, search.Sizes(DATA, DATA), 0, 60.0)
+    other = search.Run(tmp_path, search.Sizes(DATA, (DATA,)), 0, 60.0)
     found["search_peer"] = found["search_peer"] | {"scores": [0.9, 0.5, 0.6, 0.7]}
     monkeypatch.setattr(other, "_call", lambda name, data, **more: found[name])
     row = other.against_scikit_learn(3e-6)
     assert row.ratio is None
     assert "another choice" in row.note
+
+
+@pytest.mark.parametrize(
+    ("answers", "ratio", "said"),
+    [
+        ([], search.TORCH_PATIENCE, "at least"),
+        ([{"cpu": 11.0, "score": 0.9}], 5.5, "no time was left"),
+        ([{}, {"cpu": 8.0, "score": 0.9, "excess": [0.1, 0.7]}], 4.0, "1.0e-01 to 7.0e-01"),
+    ],
+)
+def test_torchkm_is_stopped_in_time(answers, ratio, said, tmp_path, monkeypatch):
+    run = search.Run(tmp_path, search.Sizes(DATA, (DATA,)), 0, 60.0)
+    mine = {"cpu": 2.0, "wall": 2.0, "score": 0.9, "gap": 1e-4}
+    monkeypatch.setattr(run, "_call", lambda name, data, **more: mine)
+    limits = []
+    monkeypatch.setattr(
+        search.harness, "call_each", lambda *given, limit: limits.append(limit) or answers
+    )
+    row = run.against_torchkm(DATA)
+    assert row.ratio == ratio
+    assert said in row.note
+    assert limits == [search.TORCH_PATIENCE * mine["wall"]]

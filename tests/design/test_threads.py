@@ -47,11 +47,15 @@ def test_results_come_in_their_order(n_jobs):
 @pytest.mark.parametrize(("n_jobs", "counts"), [(2, (2, 3)), (4, (2, 3)), (5, (3, 4)), (3, (1, 9))])
 def test_never_are_more_threads_at_work_than_allowed(n_jobs, counts):
     lock, at_work, most = threading.Lock(), [0], [0]
+    two_at_work = threading.Event()
 
     def inner(_):
         with lock:
             at_work[0] += 1
             most[0] = max(most[0], at_work[0])
+            if at_work[0] > 1:
+                two_at_work.set()
+        two_at_work.wait(20)  # for a second one, however busy the machine is
         time.sleep(0.005)
         with lock:
             at_work[0] -= 1

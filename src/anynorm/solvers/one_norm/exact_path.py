@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from anynorm.design.blocks import row_ranges
-from anynorm.design.far_columns import far_means
+from anynorm.design.far_columns import FAR, far_means
 from anynorm.design.limits import VERIFIED
 from anynorm.problem import Problem
 from anynorm.problem.path_record import PathRecord, compacted
@@ -150,9 +150,6 @@ class PathInProgress:
     def __init__(
         self, problem: Problem, *, max_features: int | None = None, max_joints: int | None = None
     ) -> None:
-        self._means = far_means(problem.design) if problem.free_bias else None
-        if self._means is not None:
-            problem = replace(problem, X=problem.design.dense() - self._means)
         self._problem, self._limits = problem, (max_features, max_joints)
         self._attempts = iter(range(len(STRENGTHS)))
         self._attempt = _Attempt(problem, next(self._attempts), *self._limits)
@@ -167,24 +164,6 @@ class PathInProgress:
     ) -> PathRecord:
         """Go on to s_max, to penalty_min or to the deadline; returns the path from w = 0."""
         limits = (np.inf if s_max is None else s_max, penalty_min, deadline, progress)
-        try:
-            record = self._best_of_attempts(*limits)
-        except RecordInterrupted as interrupted:
-            raise RecordInterrupted(self._in_place(interrupted.record)) from None
-        return self._in_place(record)
-
-    def _in_place(self, record: PathRecord) -> PathRecord:
-        return record if self._means is None else record.shifted(self._means)
-
-    def _best_of_attempts(
-        self,
-        s_max: float,
-        penalty_min: float,
-        deadline: float | None,
-        progress: Callable[[Progress], None] | None,
-    ) -> PathRecord:
-        """The present attempt, or the best with others, the data moved further apart in each."""
-        limits = (s_max, penalty_min, deadline, progress)
         best, record = self._attempt, self._attempt.follow(*limits)
         while not (best.sound and record.gaps.max() <= VERIFIED) and record.stopped != "time_limit":
             number = next(self._attempts, None)
@@ -199,11 +178,19 @@ class PathInProgress:
 
 
 class _Attempt:
-    """One attempt at the whole path, and its record."""
+    """One attempt at the whole path, and its record.
+
+    The first takes the means off far columns alone, so that ties among whole numbers stay ties;
+    the others off all: columns that are nearly constant all leave few digits together.
+    """
 
     def __init__(
         self, problem: Problem, attempt: int, max_features: int | None, max_joints: int | None
     ) -> None:
+        far = FAR if attempt == 0 else 0.0
+        self._means = far_means(problem.design, far) if problem.free_bias else None
+        if self._means is not None:
+            problem = replace(problem, X=problem.design.dense() - self._means)
         self.engine = Engine(problem, attempt, Budget(_NO_END))
         self.most_knots = np.inf if max_joints is None else max_joints
         limits = self.engine.scalar
@@ -317,8 +304,8 @@ class _Attempt:
         if record.s[-1] > engine.scalar[MOST_S] and len(record.s) > 1:
             record = _cut_last(record, float(engine.scalar[MOST_S]), engine.p)
             record = replace(record, stopped=_STOPPED[RADIUS] if stopped == "end" else stopped)
-        joint = _slope_changes(record)
-        return replace(record, joint=joint)
+        record = replace(record, joint=_slope_changes(record))
+        return record if self._means is None else record.shifted(self._means)
 
 
 def _merged(record: PathRecord) -> PathRecord:

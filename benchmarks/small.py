@@ -1,0 +1,344 @@
+"""Models of at most B support vectors: how right they are, what they take, how fast they predict.
+
+    python -m benchmarks.small [--quick] [--only TEXT] [--repeats 1] [--output FILE]
+
+* Accuracy on held-out rows of `BudgetSVC(B, strict=True)` and of three other ways to a function in
+  the span of B rows: random rows with scikit-learn's Nystroem and LinearSVC, the greedy rows of an
+  incomplete Cholesky factor with the same LinearSVC, and the 1-norm path over the kernel's columns.
+  C and gamma are those that `SVCCV` chooses for the SVM without a budget, on the training rows.
+  The real tables need ANYNORM_DATA.
+* A million rows against Nystroem and LinearSVC with the same kernel and the same C.
+* Seconds of prediction by B.
+"""
+
+import argparse
+import dataclasses
+import functools
+import math
+import os
+import pathlib
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks import harness
+from benchmarks.generators import Data, curved_boundary, skewed_table
+from benchmarks.harness import Row, seconds
+
+COUNTS = (25, 50, 150)
+SPLITS = 5
+TABLES = ("skewed", "ida_banana", "ida_image", "ida_waveform", "ida_ringnorm", "a9a")
+NEAR = -1.0  # standard errors of the difference: as good as the best of the others
+PROPORTIONAL = 1.25  # times what B alone would ask for
+
+
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    """The data of a run."""
+
+    tables: tuple[str, ...]
+    counts: tuple[int, ...]
+    n_train: int
+    n_test: int
+    large: Data
+    large_budget: int
+    predicted: int
+    prediction_budgets: tuple[int, int]
+
+
+FULL = Sizes(TABLES, COUNTS, 1500, 3000, Data("curved", 1_000_000, 20, 0), 200, 100_000, (50, 400))
+QUICK = Sizes(("skewed",), (10, 20), 150, 200, Data("curved", 3000, 20, 0), 20, 2000, (10, 40))
+
+
+def table(name: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """At most n rows of a table in a random order, and their labels 1 and -1."""
+    if name == "skewed":
+        return skewed_table(n, 57, seed=seed)
+    from anynorm.datasets import load_dataset
+
+    X, y = load_dataset(name, dtype=np.float64, return_X_y=True)
+    rows = np.random.default_rng(seed).permutation(X.shape[0])[:n]
+    dense = X[rows].toarray() if hasattr(X, "toarray") else X[rows]
+    return dense, np.where(y[rows] == y.max(), 1.0, -1.0)
+
+
+# ---------------------------------------------------------------- what runs in fresh processes
+
+
+def accuracies(
+    name: str, seed: int, n_train: int, n_test: int, counts: list[int]
+) -> dict[str, Any]:
+    """Shares of held-out rows that are right, by way and B."""
+    from sklearn.preprocessing import StandardScaler
+
+    from anynorm import SVCCV
+
+    X, y = table(name, n_train + n_test, seed)
+    n_train = min(n_train, len(y) // 2)
+    scaler = StandardScaler().fit(X[:n_train])
+    X = scaler.transform(X)
+    train, test = (X[:n_train], y[:n_train]), (X[n_train:], y[n_train:])
+    search = SVCCV(np.geomspace(0.1, 1e3, 9), cv=5).fit(*train)
+    kernel = Kernel(float(search.C_), float(search.gamma_))
+    found = {way: WAYS[way](kernel, train, test, counts, seed) for way in WAYS}
+    return {
+        **found,
+        "no budget": float(search.score(*test)),
+        "n_support": len(search.support_),
+        "n_test": len(test[1]),
+    }
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """The Gaussian kernel and C of the SVM without a budget."""
+
+    C: float
+    gamma: float
+
+
+Rows = tuple[np.ndarray, np.ndarray]
+
+
+def strict(kernel: Kernel, train: Rows, test: Rows, counts: list[int], seed: int) -> list[float]:
+    """Ours."""
+    from anynorm import BudgetSVC
+
+    make = [
+        BudgetSVC(B, C=kernel.C, gamma=kernel.gamma, strict=True, random_state=seed) for B in counts
+    ]
+    return [float(model.fit(*train).score(*test)) for model in make]
+
+
+def random_rows(
+    kernel: Kernel, train: Rows, test: Rows, counts: list[int], seed: int
+) -> list[float]:
+    """scikit-learn's features of random rows and its linear SVM."""
+    return [float(nystroem(kernel, B, seed).fit(*train).score(*test)) for B in counts]
+
+
+def nystroem(kernel: Kernel, count: int, seed: int) -> Any:
+    """The pipeline of scikit-learn for a function in the span of random rows."""
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.pipeline import make_pipeline
+
+    features = Nystroem(gamma=kernel.gamma, n_components=count, random_state=seed)
+    return make_pipeline(features, linear_svm(kernel))
+
+
+def linear_svm(kernel: Kernel) -> Any:
+    """scikit-learn's linear SVM with its own defaults but for C."""
+    from sklearn.svm import LinearSVC
+
+    return LinearSVC(C=kernel.C, max_iter=10_000)
+
+
+def greedy_rows(
+    kernel: Kernel, train: Rows, test: Rows, counts: list[int], seed: int
+) -> list[float]:
+    """The pivots of a Cholesky factor, largest rest first, and the same linear SVM."""
+    from sklearn.metrics.pairwise import rbf_kernel
+
+    K = rbf_kernel(train[0], gamma=kernel.gamma)
+    pivots = cholesky_pivots(K, max(counts))
+    found = []
+    for B in counts:
+        landmarks = train[0][pivots[:B]]
+        values, vectors = np.linalg.eigh(K[np.ix_(pivots[:B], pivots[:B])])
+        root = vectors / np.sqrt(np.maximum(values, 1e-12))
+        model = linear_svm(kernel).fit(K[:, pivots[:B]] @ root, train[1])
+        K_test = rbf_kernel(test[0], landmarks, gamma=kernel.gamma)
+        found.append(float(model.score(K_test @ root, test[1])))
+    return found
+
+
+def cholesky_pivots(K: np.ndarray, count: int) -> np.ndarray:
+    """The rows that an incomplete Cholesky factor with complete pivoting takes."""
+    rest, factor = K.diagonal().copy(), np.zeros((len(K), count))
+    pivots = np.zeros(count, dtype=np.intp)
+    for k in range(count):
+        pivots[k] = rest.argmax()
+        column = K[:, pivots[k]] - factor[:, :k] @ factor[pivots[k], :k]
+        factor[:, k] = column / math.sqrt(rest[pivots[k]])
+        rest -= factor[:, k] ** 2
+        rest[pivots[: k + 1]] = 0.0
+    return pivots
+
+
+def dictionary(
+    kernel: Kernel, train: Rows, test: Rows, counts: list[int], seed: int
+) -> list[float]:
+    """The 1-norm path over the kernel's columns, at the end of those that use so many."""
+    from sklearn.metrics.pairwise import rbf_kernel
+
+    from anynorm import sparse_svm_path
+
+    path = sparse_svm_path(
+        rbf_kernel(train[0], gamma=kernel.gamma), train[1], max_features=max(counts)
+    )
+    K_test = rbf_kernel(test[0], train[0], gamma=kernel.gamma)
+    scores = [K_test @ coef + bias for coef, bias in (path.coef_at(n_features=B) for B in counts)]
+    return [float(np.mean(test[1] * score > 0)) for score in scores]
+
+
+OURS = "strict"
+WAYS: dict[str, Callable[..., list[float]]] = {
+    OURS: strict,
+    "random rows": random_rows,
+    "greedy rows": greedy_rows,
+    "dictionary": dictionary,
+}
+
+
+def large_fit(data: dict[str, Any], budget: int, ours: bool) -> dict[str, Any]:
+    """One fit to many rows: CPU seconds and the accuracy on as many held-out rows as a tenth."""
+    from anynorm import BudgetSVC
+
+    size = Data(**data)
+    n_test = size.n // 10
+    X, y = curved_boundary(size.n + n_test, size.p, seed=size.seed)
+    kernel = Kernel(1.0, 1.0 / size.p)
+    model = (
+        BudgetSVC(budget, C=kernel.C, gamma=kernel.gamma, strict=True, random_state=0)
+        if ours
+        else nystroem(kernel, budget, 0)
+    )
+    began = time.process_time()
+    model.fit(X[: size.n], y[: size.n])
+    cpu = time.process_time() - began
+    gap = float(model.certificate_.gap) if ours else None
+    return {"cpu": cpu, "gap": gap, "score": float(model.score(X[size.n :], y[size.n :]))}
+
+
+def prediction(rows: int, budgets: list[int], repeats: int) -> list[dict[str, Any]]:
+    """Time the scores of the same rows by models of different budgets."""
+    from anynorm import BudgetSVC
+
+    X, y = curved_boundary(3000, 20)
+    X_new, _ = curved_boundary(rows, 20, seed=1)
+    found = []
+    for B in budgets:
+        model = BudgetSVC(B, strict=True, random_state=0).fit(X, y)
+        timing, _ = harness.timed(
+            functools.partial(model.decision_function, X_new), repeats=repeats
+        )
+        found.append({**dataclasses.asdict(timing), "n_support": len(model.support_)})
+    return found
+
+
+# ---------------------------------------------------------------- the rows
+
+
+class Run:
+    """One run of the benchmark."""
+
+    def __init__(self, sizes: Sizes, repeats: int, limit: float) -> None:
+        self.sizes, self.repeats, self.limit = sizes, repeats, limit
+
+    def _call(self, function: str, **given: Any) -> Any:
+        return harness.call(f"benchmarks.small:{function}", given, limit=self.limit)
+
+    def accuracy(self, name: str) -> Row:
+        """Ours against the best of the others, B by B, over several draws of the rows."""
+        sizes = self.sizes
+        given = {"name": name, "n_train": sizes.n_train, "n_test": sizes.n_test}
+        draws = [
+            self._call("accuracies", **given, counts=list(sizes.counts), seed=seed)
+            for seed in range(SPLITS)
+        ]
+        shares = {way: np.array([draw[way] for draw in draws]) for way in WAYS}
+        others = [way for way in WAYS if way != OURS]
+        distance = {
+            way: _in_errors(shares[OURS], shares[way], draws[0]["n_test"]) for way in others
+        }
+        return Row(
+            work=f"accuracy, {name}, B = {' / '.join(map(str, sizes.counts))}",
+            ours=_percent(shares[OURS].mean(axis=0)),
+            other="; ".join(f"{way} {_percent(shares[way].mean(axis=0))}" for way in others),
+            ratio=float(min(values.min() for values in distance.values())),
+            bound=NEAR,
+            unit="standard errors",
+            note=f"no budget {100 * np.mean([draw['no budget'] for draw in draws]):.1f} % with "
+            f"{np.mean([draw['n_support'] for draw in draws]):.0f} support vectors; {SPLITS} draws",
+            details={"draws": draws},
+        )
+
+    def large(self) -> Row:
+        """Many rows: points of accuracy over Nystroem, and the time of both."""
+        data, budget = self.sizes.large, self.sizes.large_budget
+        given = {"data": dataclasses.asdict(data), "budget": budget}
+        mine = self._call("large_fit", **given, ours=True)
+        theirs = self._call("large_fit", **given, ours=False)
+        return Row(
+            work=f"fit, {data}, B = {budget}",
+            ours=f"{seconds(mine['cpu'])}, {100 * mine['score']:.1f} % (gap {mine['gap']:.1e})",
+            other=f"Nystroem + LinearSVC {seconds(theirs['cpu'])}, {100 * theirs['score']:.1f} %",
+            ratio=100 * (mine["score"] - theirs["score"]),
+            bound=0.0,
+            unit="points",
+            note=f"{mine['cpu'] / theirs['cpu']:.2f} times its time",
+            details={"ours": mine, "Nystroem + LinearSVC": theirs},
+        )
+
+    def prediction(self) -> Row:
+        """The time of prediction per support vector, the larger budget against the smaller."""
+        sizes = self.sizes
+        few, many = self._call(
+            "prediction",
+            rows=sizes.predicted, budgets=list(sizes.prediction_budgets), repeats=self.repeats,
+        )  # fmt: skip
+        return Row(
+            work=f"prediction, {sizes.predicted:,} rows, {many['n_support']} support vectors",
+            ours=seconds(many["cpu"]),
+            other=f"{few['n_support']} support vectors {seconds(few['cpu'])}",
+            ratio=(many["cpu"] / few["cpu"]) / (many["n_support"] / few["n_support"]),
+            sense="<=",
+            bound=PROPORTIONAL,
+            note="times per support vector",
+            details={"few": few, "many": many},
+        )
+
+    def jobs(self) -> harness.Jobs:
+        """Every row by its name; the real tables where they are."""
+        here = [
+            name for name in self.sizes.tables if name == "skewed" or "ANYNORM_DATA" in os.environ
+        ]
+        jobs: list[tuple[str, Callable[[], Row]]] = [
+            (f"accuracy {name}", functools.partial(self.accuracy, name)) for name in here
+        ]
+        jobs += [("large", self.large), ("prediction", self.prediction)]
+        return [(title, harness.in_time(self.limit, title, None, job)) for title, job in jobs]
+
+
+def _in_errors(ours: np.ndarray, other: np.ndarray, n_test: int) -> np.ndarray:
+    """How far ours is ahead, B by B, in standard errors of the difference.
+
+    The larger of two: over the draws, and what the number of held-out rows alone brings.
+    """
+    difference = (ours - other).mean(axis=0)
+    over_draws = (ours - other).std(axis=0, ddof=1) / math.sqrt(len(ours))
+    share = ours.mean(axis=0)
+    of_rows = np.sqrt(share * (1 - share) / (n_test * len(ours)))
+    return difference / np.maximum(np.maximum(over_draws, of_rows), np.finfo(float).tiny)
+
+
+def _percent(shares: np.ndarray) -> str:
+    return " / ".join(f"{100 * share:.1f}" for share in shares) + " %"
+
+
+def prepare(folder: pathlib.Path, options: argparse.Namespace) -> harness.Jobs:
+    """The rows of the size asked for."""
+    return Run(QUICK if options.quick else FULL, min(options.repeats, 5), options.limit).jobs()
+
+
+def main(arguments: list[str] | None = None) -> list[Row]:
+    """Run the rows asked for."""
+    packages = ["numpy", "scipy", "scikit-learn", "numba"]
+    return harness.command("small", __doc__, prepare, packages, arguments)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
