@@ -234,7 +234,7 @@ def test_parameters_that_cannot_be_used_are_named(parameters, message):
         ([1.0], "y has 1 entries"),
         (["a", "b"], "y must hold numbers"),
         (None, "requires y"),
-        (np.array([1j, 2]), "neither sparse nor complex"),
+        (np.array([1j, 2]), "y is complex"),
     ],
 )
 def test_targets_that_cannot_be_used_are_named(y, message):

@@ -2,6 +2,7 @@
 
 import pytest
 from sklearn.linear_model import Ridge, RidgeClassifier
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import LinearSVC as Liblinear
 from sklearn.utils.estimator_checks import (
     check_class_weight_balanced_linear_classifier,
@@ -9,7 +10,15 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from anynorm import LinearSVC, Reweighted, ReweightedSVC, SparseSVC, SparseSVCCV
+from anynorm import (
+    SVCCV,
+    ConstrainedLassoCV,
+    LinearSVC,
+    Reweighted,
+    ReweightedSVC,
+    SparseSVC,
+    SparseSVCCV,
+)
 from anynorm.losses import LOSSES
 from tests.estimators.public import ESTIMATORS, made
 
@@ -23,6 +32,9 @@ WITH_INTERCEPT = [
     SparseSVC(loss="squared_hinge", intercept_scaling=1.0, tol=1e-10),
     SparseSVCCV(cv=2, rule="one_se", max_features=5),
     SparseSVCCV(cv=2, rule="fewest", scoring="balanced_accuracy"),
+    SparseSVCCV(cv=2, preprocessor=StandardScaler()),
+    SVCCV(Cs=[1.0], gammas=1, cv=2, preprocessor=MaxAbsScaler()),
+    ConstrainedLassoCV(cv=2, preprocessor=StandardScaler()),
     ReweightedSVC(n_rounds=1),
     ReweightedSVC(prune=False, intercept_scaling=1.0),
     *(ReweightedSVC(loss=loss, tol=1e-10) for loss in LOSSES),

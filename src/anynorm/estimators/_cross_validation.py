@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numbers
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -14,14 +14,20 @@ from scipy.stats import rankdata
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.validation import _num_samples
 
 from anynorm.design import Matrix
 from anynorm.design.threads import entry_point
 from anynorm.estimators._fitting import Report
-from anynorm.estimators.checks.labels import Labelled, validate
+from anynorm.estimators._prepared_folds import PreparedEstimator, PreparedRows, Split
+from anynorm.estimators.checks.labels import (
+    Labelled,
+    labelled,
+    usable_labels,
+    usable_weights,
+    validate,
+)
 from anynorm.estimators.checks.parameters import check_parameters, one_of
-
-Split = tuple[np.ndarray, np.ndarray]
 
 NEVER = -1.0
 """The score of a class that a fold has learnt nothing of."""
@@ -49,6 +55,9 @@ class Folds(Protocol):
     def test(self, fold: int) -> Matrix:
         """The rows that are held out, by rows where they are sparse."""
 
+    def places(self, fold: int) -> np.ndarray | None:
+        """Where the fold's features are among those of all rows; None: both are the same."""
+
 
 class SlicedFolds:
     """Rows of one matrix."""
@@ -65,8 +74,12 @@ class SlicedFolds:
         """The rows that are held out."""
         return self.rows[self.splits[fold][1]]
 
+    def places(self, fold: int) -> np.ndarray | None:
+        """None: the features of all folds are the same."""
+        return None
 
-class SearchedClassifier:
+
+class SearchedClassifier(PreparedEstimator):
     """What classifiers that choose by cross-validation share: the way of their fit."""
 
     cv: Any
@@ -79,7 +92,7 @@ class SearchedClassifier:
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n, p)
-            The rows to learn from.
+            The rows to learn from; where there is a `preprocessor`, whatever that takes.
         y : array-like of shape (n,)
             Their class labels, of two classes or more.
         sample_weight : array-like of shape (n,), float or None, default=None
@@ -100,12 +113,25 @@ class SearchedClassifier:
         """
         self._check()
         began = time.monotonic()
-        data = validate(self, X, y, sample_weight, C=self._largest_C())
+        C = self._largest_C()
+        rows = None if self.preprocessor is None else self._prepared(X, y, sample_weight)
+        if rows is None:
+            data = validate(self, X, y, sample_weight, C=C)
+        else:
+            data = labelled(self, rows.matrix, rows.y, sample_weight, rows.names, C=C)
         labels = column_or_1d(y)
         weights = row_weights(sample_weight, len(labels))
-        folds = SlicedFolds(data.X, splits_of(self.cv, labels, groups))
-        self._search(data, labels, weights, folds, began)
+        splits = splits_of(self.cv, labels, groups)
+        folds = SlicedFolds(data.X, splits) if rows is None else rows.folds(splits)
+        kept = {} if rows is None else rows.attributes
+        self._search(data, labels, weights, folds, kept, began)
         return self
+
+    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> PreparedRows:
+        """All rows, with what the preprocessor makes of them."""
+        n = _num_samples(X)
+        labels = usable_labels(y, n, type(self).__name__)
+        return PreparedRows.of(self, X, labels, usable_weights(sample_weight, n))
 
     def _check(self) -> None:
         """Raise where a parameter cannot be used."""
@@ -121,9 +147,13 @@ class SearchedClassifier:
         y: np.ndarray,
         weights: np.ndarray | None,
         folds: Folds,
+        kept: Mapping[str, Any],
         began: float,
     ) -> None:
-        """Choose, fit to all rows and store; the time limit counts from `began`."""
+        """Choose, fit to all rows and store; the time limit counts from `began`.
+
+        `kept` has attributes that the estimator is to have beside those of the search.
+        """
         raise NotImplementedError
 
 
@@ -133,7 +163,8 @@ class TableSearch:
 
     The `cv`, `scoring` and `time_limit` of the estimator are not looked at.  `weights` are without
     those of the classes; a `scorer` of None is the accuracy.  `report` is called with the progress
-    of every fit, `on_fit` with the gap of every fit of a fold when it is done.
+    of every fit, `on_fit` with the gap of every fit of a fold when it is done.  `kept` has
+    attributes that the estimator gets beside those of the search.
     """
 
     estimator: Any
@@ -145,6 +176,7 @@ class TableSearch:
     end: float | None
     report: Report | None = None
     on_fit: Callable[[float], None] | None = None
+    kept: Mapping[str, Any] = field(default_factory=dict)
 
     def weights_of(self, rows: np.ndarray) -> np.ndarray | None:
         """The weights of some rows."""

@@ -14,12 +14,14 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from anynorm.design import Matrix
 from anynorm.design.threads import allowed, entry_point, run
 from anynorm.design.watch import look
 from anynorm.estimators._messages import say_certificates, warn_if_not_converged
 from anynorm.estimators._notebook import SummarisedEstimator
 from anynorm.estimators.checks.chunks import by_blocks
 from anynorm.estimators.checks.labels import Labelled
+from anynorm.estimators.checks.matrices import known_matrix
 from anynorm.estimators.checks.parameters import check_parameters, intercept_kind, seed
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
@@ -121,6 +123,10 @@ class FittedClassifier(SummarisedEstimator, ClassifierMixin, BaseEstimator):
             The label with the highest score.
         """
         return labels_of(self.decision_function(X), self.classes_)
+
+    def _rows(self, X: Any) -> Matrix:
+        """The rows of X as the model knows them."""
+        return known_matrix(X, self)
 
 
 def limits(estimator: Any, end: float | None) -> dict[str, Any]:
@@ -241,7 +247,8 @@ def store(
     if getattr(estimator, "warm_start", False):
         fitted["_duals"] = [solution.dual for solution in solutions]
     fitted.update(special)
-    keep(estimator, fitted, data.feature_names)
+    names = fitted.pop("feature_names_in_", data.feature_names)
+    keep(estimator, fitted, names)
     say_certificates(estimator, data, certificate)
     most = getattr(estimator, "max_iter", math.inf)
     warn_if_not_converged(certificate, fitted["n_iter_"], most)
@@ -251,11 +258,12 @@ def store(
 def keep(estimator: Any, fitted: Mapping[str, Any], names: np.ndarray | None) -> None:
     """Give `estimator` what was fitted, in one step; an error before leaves the old state.
 
-    `names` are those of the features, None where X had none.
+    `names` are those of the features, None where X had none; so is ``n_features_in_``.
     """
     state = {k: v for k, v in vars(estimator).items() if k != "_duals" and not k.endswith("_")}
     named = {} if names is None else {"feature_names_in_": names}
-    estimator.__dict__ = state | named | dict(fitted)
+    counted = {k: v for k, v in fitted.items() if k != "n_features_in_" or v is not None}
+    estimator.__dict__ = state | named | counted
 
 
 def warm_starts(estimator: Any, data: Labelled) -> Sequence[np.ndarray | None]:

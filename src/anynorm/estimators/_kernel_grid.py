@@ -356,7 +356,7 @@ class KernelGrid(TableSearch):
             self.weights,
             [test for _, test in self.folds.splits],
         )
-        store_kernel(estimator, data, gram, solutions, found)
+        store_kernel(estimator, data, gram, solutions, found | dict(self.kept))
         late = np.count_nonzero((self.status == Status.TIME_LIMIT.value).any(axis=2))
         left = np.count_nonzero((self.status == SKIPPED).all(axis=2))
         if late or left:

@@ -26,7 +26,6 @@ from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import classes_printer
 from anynorm.estimators.checks.chunks import by_blocks
 from anynorm.estimators.checks.labels import Labelled, usable_weights, validate
-from anynorm.estimators.checks.matrices import known_matrix
 from anynorm.kernels import Kernel, kernel_of, takes_matrix
 from anynorm.kernels.gram import Gram, make_gram
 from anynorm.kernels.sums import DenseSums, KernelSums
@@ -95,7 +94,7 @@ class KernelClassifier(FittedClassifier):
             out within 0.001 so; otherwise they are float64.
         """
         check_is_fitted(self)
-        X = known_matrix(X, self)
+        X = self._rows(X)
         if self._is_linear():
             return linear_scores(X, self.coef_, self.intercept_)
         sums = self._sums
@@ -128,10 +127,14 @@ class KernelClassifier(FittedClassifier):
     def _is_linear(self) -> bool:
         return kernel_of(self._used_kernel(), gamma="scale", degree=1, coef0=0.0).is_inner_product
 
+    def _takes_matrix(self) -> bool:
+        """Whether X is a kernel matrix."""
+        return takes_matrix(self.kernel)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = takes_matrix(self.kernel)
-        tags.input_tags.sparse = not takes_matrix(self.kernel)
+        tags.input_tags.pairwise = self._takes_matrix()
+        tags.input_tags.sparse = not self._takes_matrix()
         return tags
 
 

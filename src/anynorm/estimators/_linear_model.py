@@ -14,7 +14,6 @@ from anynorm.design.threads import entry_point
 from anynorm.estimators._fitting import FittedClassifier
 from anynorm.estimators.checks.chunks import ChunkedLabelled, by_blocks, chunked, lives_apart
 from anynorm.estimators.checks.labels import Labelled, validate
-from anynorm.estimators.checks.matrices import known_matrix
 
 
 def linear_scores(X: Matrix, coef: Any, intercept: np.ndarray) -> np.ndarray:
@@ -71,7 +70,7 @@ class LinearClassifier(FittedClassifier):
             for ``classes_[1]``; otherwise one column per class.
         """
         check_is_fitted(self)
-        return linear_scores(known_matrix(X, self), self.coef_, self.intercept_)
+        return linear_scores(self._rows(X), self.coef_, self.intercept_)
 
     def sparsify(self) -> Self:
         """Store ``coef_`` as a sparse array; worth it where most coefficients are zero.

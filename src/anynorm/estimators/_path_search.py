@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,6 +71,8 @@ class PathSearch:
         Whether the paths of all rows go as far as those of the folds, or just to the choice.
     tell : callable or None, default=None
         Called with a `SearchState` as the work goes on.
+    kept : mapping, default={}
+        Attributes that the estimator gets beside those of the search.
     """
 
     estimator: Any
@@ -84,6 +86,7 @@ class PathSearch:
     feature_names: np.ndarray | None = None
     whole: bool = True
     tell: Tell | None = None
+    kept: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def by_price(self) -> bool:
@@ -117,16 +120,25 @@ class PathSearch:
             )
         return balanced_weights(self.y[test], weights) if self.scorer == BALANCED else weights
 
-    def growing(self, data: Labelled, codes: np.ndarray, index: int) -> GrowingPath:
-        """The path of binary problem `index` on the rows of `data`."""
+    def growing(
+        self, data: Labelled, codes: np.ndarray, index: int, places: np.ndarray | None = None
+    ) -> GrowingPath:
+        """The path of binary problem `index` on the rows of `data`.
+
+        `places` says where its features are among those of all rows, as `Folds.places` does.
+        """
         signs = np.where(codes == self.data.positive(index), 1.0, -1.0)
-        estimator = self.estimator
+        estimator, names, penalties = self.estimator, self.feature_names, self.penalty_weights
+        if places is not None:
+            names = None
+            if penalties is not None:
+                penalties = np.where(places >= 0, penalties[places], 1.0)
         problem = path_problem(
-            data, signs, fit_intercept=estimator.fit_intercept, penalty_weights=self.penalty_weights
+            data, signs, fit_intercept=estimator.fit_intercept, penalty_weights=penalties
         )
         return GrowingPath(
             problem,
-            self.feature_names,
+            names,
             self.data.classes if self.data.n_problems == 1 else None,
             max_features=estimator.max_features,
         )
@@ -270,7 +282,10 @@ class _FoldInProgress:
         codes = search.data.codes[train]
         self.held_out: Matrix = search.folds.test(fold)
         self.weights = search.test_weights(fold)
-        self.growing = [search.growing(data, codes, k) for k in range(search.data.n_problems)]
+        places = search.folds.places(fold)
+        self.growing = [
+            search.growing(data, codes, k, places) for k in range(search.data.n_problems)
+        ]
         self.paths = [growing.follow(s_max=0.0) for growing in self.growing]
         self.tops = [float(path.penalties[0]) for path in self.paths]
         self.seconds = 0.0

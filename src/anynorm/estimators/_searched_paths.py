@@ -258,8 +258,14 @@ class ScoredFolds:
         """The share of the folds that use each feature, for at least one class."""
         used = []
         for fold in self.folds:
-            places = zip(fold.paths, self.places(fold.paths, choice), strict=True)
-            used.append(np.any([path.knots.solution(s)[0] != 0 for path, s in places], axis=0))
+            pairs = zip(fold.paths, self.places(fold.paths, choice), strict=True)
+            own = np.any([path.knots.solution(s)[0] != 0 for path, s in pairs], axis=0)
+            places = self.search.folds.places(fold.number)
+            if places is not None:
+                found = np.zeros(self.search.data.X.shape[1], dtype=bool)
+                found[places[own & (places >= 0)]] = True
+                own = found
+            used.append(own)
         return np.mean(used, axis=0)
 
     def pick(self, rule: str) -> Choice:
@@ -346,7 +352,8 @@ class SearchedPaths:
             path.solution_at(s, tol=float(estimator.tol))
             for path, s in zip(self.paths, places, strict=True)
         ]
-        store_linear(estimator, search.data, solutions, self._attributes(choice, places))
+        found = self._attributes(choice, places) | dict(search.kept)
+        store_linear(estimator, search.data, solutions, found)
         self._warn(choice)
         warn_of_gaps([*scored.all_paths, *self.paths])
         return choice

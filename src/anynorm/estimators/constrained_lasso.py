@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from anynorm.design import design_of
+from anynorm.design import Matrix, design_of
 from anynorm.design.threads import entry_point
 from anynorm.estimators._docs import documented_like
 from anynorm.estimators._fitting import deadline, keep, limits
@@ -203,8 +203,12 @@ class ConstrainedLasso(RegressorMixin, BaseEstimator):
             ``X @ coef_ + intercept_``.
         """
         check_is_fitted(self)
-        X = known_matrix(X, self)
+        X = self._rows(X)
         return linear_scores(X, np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_))
+
+    def _rows(self, X: Any) -> Matrix:
+        """The rows of X as the model knows them."""
+        return known_matrix(X, self)
 
     def path(
         self,

@@ -6,20 +6,24 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.model_selection import KFold, check_cv
+from sklearn.utils.validation import _num_samples
 
+from anynorm.design import Matrix
 from anynorm.design.blocks import row_ranges
 from anynorm.design.threads import entry_point
-from anynorm.estimators._cross_validation import FOLDS, standard_error
+from anynorm.estimators._cross_validation import FOLDS, Folds, SlicedFolds, standard_error
 from anynorm.estimators._docs import documented_like
 from anynorm.estimators._fitting import keep
 from anynorm.estimators._messages import warn_if_not_converged
+from anynorm.estimators._prepared_folds import PreparedEstimator, PreparedRows
+from anynorm.estimators.checks.labels import usable_targets, usable_weights
 from anynorm.estimators.checks.parameters import check_parameters, one_of
 from anynorm.estimators.constrained_lasso import ConstrainedLasso
 from anynorm.estimators.paths.lasso_path import LassoPath
 
 
 @documented_like(ConstrainedLasso)
-class ConstrainedLassoCV(ConstrainedLasso):
+class ConstrainedLassoCV(PreparedEstimator, ConstrainedLasso):
     r"""Least squares with the bound on the 1-norm chosen by cross-validation, without a grid.
 
     On every fold the exact path of `ConstrainedLasso` is followed.  Predictions are linear in the
@@ -29,6 +33,11 @@ class ConstrainedLassoCV(ConstrainedLasso):
 
     Parameters
     ----------
+    preprocessor : transformer or None, default=None
+        What prepares X, e.g. ``StandardScaler()``, or a pipeline of transformers.  A clone is
+        fitted to the training rows of each fold, and one more to all rows, with y, and with
+        `sample_weight` where its `fit` takes that.  ``coef_`` is then about the features that
+        it makes.
     cv : int, splitter, iterable or None, default=5
         The folds, as in scikit-learn.  An integer, or None for 5, means folds of shuffled rows, the
         same in every fit.
@@ -47,6 +56,9 @@ class ConstrainedLassoCV(ConstrainedLasso):
 
     Attributes
     ----------
+    preprocessor_ : transformer
+        The `preprocessor` as fitted to all rows; predictions begin with it, and its
+        ``get_feature_names_out`` names the features of the model.  Only where there is one.
     radius_ : float
         The chosen bound.
     path_ : LassoPath
@@ -80,6 +92,7 @@ class ConstrainedLassoCV(ConstrainedLasso):
     def __init__(
         self,
         *,
+        preprocessor: Any = None,
         cv: Any = 5,
         rule: str = "best",
         max_features: int | None = None,
@@ -89,6 +102,7 @@ class ConstrainedLassoCV(ConstrainedLasso):
         time_limit: float | None = None,
         verbose: int = 0,
     ) -> None:
+        self.preprocessor = preprocessor
         self.cv = cv
         self.rule = rule
         self.max_features = max_features
@@ -117,12 +131,13 @@ class ConstrainedLassoCV(ConstrainedLasso):
             The fitted estimator.
         """
         check_parameters(self, rule=one_of(self._rules))
-        X, y, weights, names = self._checked(X, y, sample_weight)
+        rows = None if self.preprocessor is None else self._prepared(X, y, sample_weight)
+        X, y, weights, names = self._checked(X if rows is None else rows.matrix, y, sample_weight)
         cv = FOLDS if self.cv is None else self.cv
         if isinstance(cv, int | np.integer):
             cv = KFold(int(cv), shuffle=True, random_state=0)
         splits = list(check_cv(cv, y).split(np.zeros(len(y)), y))
-        rows = X.tocsr() if hasattr(X, "tocsr") else X
+        folds: Folds = SlicedFolds(X, splits) if rows is None else rows.folds(splits)
         follower = ConstrainedLasso(
             fit_intercept=self.fit_intercept,
             tol=self.tol,
@@ -130,17 +145,17 @@ class ConstrainedLassoCV(ConstrainedLasso):
             verbose=self.verbose,
         )
 
-        def followed(part: np.ndarray) -> LassoPath:
+        def followed(X: Matrix, part: Any) -> LassoPath:
             given = None if weights is None else weights[part]
-            return follower.path(rows[part], y[part], given, max_features=self.max_features)
+            return follower.path(X, y[part], given, max_features=self.max_features)
 
         curve = _ErrorCurve.of(
-            [followed(train) for train, _ in splits],
-            [(rows[test], y[test], None if weights is None else weights[test])
-             for _, test in splits],
+            [followed(folds.train(k), train) for k, (train, _) in enumerate(splits)],
+            [(folds.test(k), y[test], None if weights is None else weights[test])
+             for k, (_, test) in enumerate(splits)],
         )  # fmt: skip
         radius = curve.choose(self.rule)
-        path = followed(np.arange(len(y)))
+        path = followed(X, slice(None))
         radius = min(radius, float(path.radii[-1]))
         coef, intercept = path.coef_at(radius=radius)
         certificate = path.certificate_at(radius=radius, tol=float(self.tol))
@@ -156,9 +171,18 @@ class ConstrainedLassoCV(ConstrainedLasso):
             "n_iter_": path.n_joints,
             "n_features_in_": len(coef),
         }
+        if rows is not None:
+            fitted |= rows.attributes
+            names = fitted.pop("feature_names_in_")
         keep(self, fitted, names)
         warn_if_not_converged(certificate, path.n_joints, np.inf, may_vanish=True)
         return self
+
+    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> PreparedRows:
+        """All rows, with what the preprocessor makes of them."""
+        n = _num_samples(X)
+        y = usable_targets(y, n, type(self).__name__)
+        return PreparedRows.of(self, X, y, usable_weights(sample_weight, n))
 
 
 class _ErrorCurve:

@@ -144,6 +144,11 @@ class Reweighted(MetaEstimatorMixin, BaseEstimator):
             more than one row of it.
         """
         check_parameters(self)
+        if getattr(self.estimator, "preprocessor", None) is not None:
+            raise ValueError(
+                "estimator must not have a preprocessor of its own, which would undo the weights "
+                "of the features. Put it before Reweighted, in a pipeline."
+            )
         if get_config().get("enable_metadata_routing"):
             params = process_routing(self, "fit", **params).estimator.fit
         X, names = training_matrix(X, type(self).__name__)

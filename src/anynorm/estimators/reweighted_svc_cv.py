@@ -63,6 +63,11 @@ class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
         1e-4 to 1e4.
     max_rounds : int, default=10
         The most rounds to try; 1, 2, ... are all in the table.
+    preprocessor : transformer or None, default=None
+        What prepares X, e.g. ``StandardScaler()``, or a pipeline of transformers.  A clone is
+        fitted to the training rows of each fold, and one more to all rows, with y, and with
+        `sample_weight` where its `fit` takes that.  ``coef_`` and all else that counts features
+        are then about those that it makes, and a scorer gets prepared rows.
     cv : int, splitter, iterable or None, default=5
         The folds, as in scikit-learn.  An integer, or None for 5, means stratified folds of
         shuffled rows, the same in every fit; where `fit` gets ``groups``, folds that keep the
@@ -99,6 +104,9 @@ class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
 
     Attributes
     ----------
+    preprocessor_ : transformer
+        The `preprocessor` as fitted to all rows; predictions begin with it, and its
+        ``get_feature_names_out`` names the features of the model.  Only where there is one.
     C_ : float
         The chosen C.
     n_rounds_ : int
@@ -128,6 +136,12 @@ class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
     --------
     ReweightedSVC : One C, one number of rounds.
 
+    Notes
+    -----
+    The penalty compares coefficients, so features must be of about the same scale: `preprocessor`
+    brings them there inside the folds, while a scaler in a pipeline around this estimator has seen
+    the rows that the folds hold out.
+
     Examples
     --------
     >>> from anynorm import ReweightedSVCCV
@@ -147,6 +161,7 @@ class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
         Cs: Any = 10,
         *,
         max_rounds: int = 10,
+        preprocessor: Any = None,
         cv: Any = 5,
         scoring: Any = None,
         rule: str = "best",
@@ -165,6 +180,7 @@ class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
     ) -> None:
         self.Cs = Cs
         self.max_rounds = max_rounds
+        self.preprocessor = preprocessor
         self.cv = cv
         self.scoring = scoring
         self.rule = rule
@@ -184,9 +200,11 @@ class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
     def _largest_C(self) -> float:
         return float(grid_of_C(self.Cs, *_ENDS)[-1])
 
-    def _search(self, data: Any, y: Any, weights: Any, folds: Folds, began: float) -> None:
+    def _search(
+        self, data: Any, y: Any, weights: Any, folds: Folds, kept: Any, began: float
+    ) -> None:
         end = None if self.time_limit is None else began + float(self.time_limit)
-        WalkSearch(self, data, y, weights, folds, scorer_of(self.scoring), end).fit()
+        WalkSearch(self, data, y, weights, folds, scorer_of(self.scoring), end, kept=kept).fit()
 
     def _model(self, C: float, n_rounds: int) -> ReweightedSVC:
         """The estimator of one cell."""
@@ -248,7 +266,7 @@ class WalkSearch(TableSearch):
             self.weights,
             [test for _, test in self.folds.splits],
         )
-        return store_walks(estimator, data, walks, found)
+        return store_walks(estimator, data, walks, found | dict(self.kept))
 
     def fill(self, *, shared: bool) -> None:
         """Walk in every fold with every C, one after the other where they share their work."""

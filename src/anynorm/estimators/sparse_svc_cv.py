@@ -33,6 +33,11 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
 
     Parameters
     ----------
+    preprocessor : transformer or None, default=None
+        What prepares X, e.g. ``StandardScaler()``, or a pipeline of transformers.  A clone is
+        fitted to the training rows of each fold, and one more to all rows, with y, and with
+        `sample_weight` where its `fit` takes that.  ``coef_`` and all else that counts features
+        are then about those that it makes, and a scorer gets prepared rows.
     cv : int, splitter, iterable or None, default=5
         The folds, as in scikit-learn.  An integer, or None for 5, means stratified folds of
         shuffled rows, the same in every fit; where `fit` gets ``groups``, folds that keep the
@@ -86,6 +91,9 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
 
     Attributes
     ----------
+    preprocessor_ : transformer
+        The `preprocessor` as fitted to all rows; predictions begin with it, and its
+        ``get_feature_names_out`` names the features of the model.  Only where there is one.
     s_ : float or ndarray of shape (K,)
         The chosen bound, or those of the classes where there are more than two.
     C_ : float or ndarray of shape (K,)
@@ -132,9 +140,10 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
 
     Notes
     -----
-    The penalty compares coefficients, so features must be of about the same scale.  A scaler in a
-    pipeline around this estimator is fitted to all rows, those that the folds hold out among
-    them: ``anynorm fit`` scales inside the folds.
+    The penalty compares coefficients, so features must be of about the same scale:
+    ``preprocessor=StandardScaler()`` brings them there inside the folds, as ``anynorm fit`` does,
+    and ``MaxAbsScaler()`` leaves sparse ones sparse.  A scaler in a pipeline around this estimator
+    is fitted to all rows, those that the folds hold out among them, and scores come out too good.
 
     Several classes are handled one against the rest, and chosen by the score of the whole
     classifier: its accuracy is an exact step function of s, or of C, too.
@@ -149,6 +158,16 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
     True
     >>> model.certificate_.gap <= 1e-9
     True
+
+    Features in other units, scaled inside the folds:
+
+    >>> import numpy as np
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> metres = X * np.geomspace(0.01, 100.0, X.shape[1])
+    >>> scaled = SparseSVCCV(preprocessor=StandardScaler()).fit(metres, y)
+    >>> raw = SparseSVCCV().fit(metres, y)
+    >>> scaled.best_score_ > raw.best_score_ + 0.1
+    True
     """
 
     _rules = ("best", "one_se", "fewest")
@@ -157,6 +176,7 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
     def __init__(
         self,
         *,
+        preprocessor: Any = None,
         cv: Any = 5,
         scoring: Any = None,
         rule: str = "best",
@@ -173,6 +193,7 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
+        self.preprocessor = preprocessor
         self.cv = cv
         self.scoring = scoring
         self.rule = rule
@@ -189,7 +210,9 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _search(self, data: Any, y: Any, weights: Any, folds: Folds, began: float) -> None:
+    def _search(
+        self, data: Any, y: Any, weights: Any, folds: Folds, kept: Any, began: float
+    ) -> None:
         search = PathSearch(
             estimator=self,
             data=data,
@@ -200,6 +223,7 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
             scorer=_scorer(self.scoring),
             began=began,
             feature_names=data.feature_names,
+            kept=kept,
         )
         search.run().keep()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,11 @@ class SVCCV(SearchedClassifier, CalibratedClassifier, KernelClassifier):
         The values of gamma to try with "rbf" and "poly", which have one; an integer means that
         many, evenly spaced in the logarithm, from a sixteenth to 16 times "scale".  Those that
         depend on the data are the same for all folds.
+    preprocessor : transformer or None, default=None
+        What prepares X, e.g. ``StandardScaler()``, or a pipeline of transformers.  A clone is
+        fitted to the training rows of each fold, and one more to all rows, with y, and with
+        `sample_weight` where its `fit` takes that.  Folds then have a kernel matrix each, where
+        otherwise they share one; ``support_vectors_`` are prepared rows, and a scorer gets such.
     cv : int, splitter, iterable or None, default=5
         The folds, as in scikit-learn.  An integer, or None for 5, means stratified folds of
         shuffled rows, the same in every fit; where `fit` gets ``groups``, folds that keep the
@@ -126,6 +131,9 @@ class SVCCV(SearchedClassifier, CalibratedClassifier, KernelClassifier):
 
     Attributes
     ----------
+    preprocessor_ : transformer
+        The `preprocessor` as fitted to all rows; predictions begin with it, and its
+        ``get_feature_names_out`` names their features.  Only where there is one.
     C_ : float
         The chosen C.
     gamma_ : float
@@ -166,6 +174,10 @@ class SVCCV(SearchedClassifier, CalibratedClassifier, KernelClassifier):
 
     Notes
     -----
+    Kernels compare features, which should be of about the same scale: `preprocessor` scales them
+    inside the folds, while a scaler in a pipeline around this estimator has seen the rows that the
+    folds hold out.
+
     Decision values of all settings are kept until the choice is made: 8 bytes for each row, setting
     and class.
 
@@ -191,6 +203,7 @@ class SVCCV(SearchedClassifier, CalibratedClassifier, KernelClassifier):
         Cs: Any = 10,
         *,
         gammas: Any = 5,
+        preprocessor: Any = None,
         cv: Any = 5,
         scoring: Any = None,
         rule: str = "best",
@@ -213,6 +226,7 @@ class SVCCV(SearchedClassifier, CalibratedClassifier, KernelClassifier):
     ) -> None:
         self.Cs = Cs
         self.gammas = gammas
+        self.preprocessor = preprocessor
         self.cv = cv
         self.scoring = scoring
         self.rule = rule
@@ -236,6 +250,11 @@ class SVCCV(SearchedClassifier, CalibratedClassifier, KernelClassifier):
     def _check(self) -> None:
         slacks = {} if self.budget is None else {"slack": one_of(_BUDGET_NORMS)}
         check_parameters(self, rule=one_of(self._rules), **_OWN_RULES, **slacks)
+        if self.preprocessor is not None and self._takes_matrix():
+            raise ValueError(
+                "preprocessor must be None with kernel='precomputed': what X holds are kernel "
+                "values, and nothing is left to prepare. Prepare the rows before their kernel."
+            )
 
     def _largest_C(self) -> float:
         return float(grid_of_C(self.Cs, *ENDS_OF_C)[-1])
@@ -246,13 +265,14 @@ class SVCCV(SearchedClassifier, CalibratedClassifier, KernelClassifier):
         y: np.ndarray,
         weights: np.ndarray | None,
         folds: Folds,
+        kept: Mapping[str, Any],
         began: float,
     ) -> None:
         for kernel in given_kernels(self.kernel):
             check_given_matrix(kernel, data.X)
         end = None if self.time_limit is None else began + float(self.time_limit)
         scorer = None if self.scoring == "accuracy" else scorer_of(self.scoring)
-        KernelGrid(self, data, y, weights, folds, scorer, end).fit()
+        KernelGrid(self, data, y, weights, folds, scorer, end, kept=kept).fit()
 
     def _loss_for(self, budget: float | None, data: Labelled) -> Loss:
         """What the slacks of these rows cost."""
@@ -265,8 +285,5 @@ class SVCCV(SearchedClassifier, CalibratedClassifier, KernelClassifier):
     def _used_kernel(self) -> Any:
         return getattr(self, "kernel_", None) or given_kernels(self.kernel)[0]
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super(KernelClassifier, self).__sklearn_tags__()
-        pairwise = any(takes_matrix(kernel) for kernel in given_kernels(self.kernel))
-        tags.input_tags.pairwise, tags.input_tags.sparse = pairwise, not pairwise
-        return tags
+    def _takes_matrix(self) -> bool:
+        return any(takes_matrix(kernel) for kernel in given_kernels(self.kernel))

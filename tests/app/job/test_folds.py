@@ -6,9 +6,10 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from anynorm.app.job import FitOptions
-from anynorm.app.job.folds import PreparedFolds, fold_numbers, make_splits, numbered_splits
+from anynorm.app.job.folds import fold_numbers, make_splits, numbered_splits
 from anynorm.app.job.options import OptionError
 from anynorm.app.tables import Preparation
+from anynorm.estimators._prepared_folds import PreparedFolds
 
 
 def test_every_row_is_held_out_once_and_classes_are_spread():

@@ -84,6 +84,14 @@ def _classifiers(y: Any) -> dict[str, Callable[[], Made]]:
             ).fit(X, y),
             X,
         ),
+        "sparse-cv-prepared": lambda: (
+            anynorm.SparseSVCCV(preprocessor=StandardScaler(), cv=3).fit(X, y),
+            X,
+        ),
+        "svc-cv-prepared": lambda: (
+            anynorm.SVCCV([0.5], gammas=2, cv=3, preprocessor=_prepared()).fit(FRAME, y),
+            FRAME,
+        ),
         "svc-cv": lambda: (
             anynorm.SVCCV(
                 [0.5], kernel=["linear", "rbf"], gammas=["scale"], cv=3, calibration="isotonic"

@@ -1,13 +1,10 @@
-"""The folds of a table, and the preparation fitted inside each of them."""
+"""The folds of a table, which keep classes spread and groups together."""
 
 from __future__ import annotations
 
 import warnings
-from copy import copy
-from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.model_selection import (
     LeaveOneGroupOut,
     LeaveOneOut,
@@ -16,35 +13,7 @@ from sklearn.model_selection import (
 )
 
 from anynorm.app.job.options import FitOptions, OptionError
-from anynorm.design import Matrix
-from anynorm.estimators._cross_validation import Split
-
-
-class PreparedFolds:
-    """The rows of a frame, prepared for each fold by what its training rows say alone.
-
-    A copy of the `preparation`, which is not fitted, is fitted in every fold.
-    """
-
-    def __init__(self, frame: Any, splits: list[Split], preparation: Any) -> None:
-        self.splits = splits
-        self._frame, self._preparation = frame, preparation
-        self._held_out: dict[int, Matrix] = {}
-
-    def train(self, fold: int) -> Matrix:
-        """The prepared rows to learn from."""
-        train, test = self.splits[fold]
-        rows, preparation = self._frame.iloc[train], copy(self._preparation)
-        matrix = preparation.fit_transform(rows)
-        held_out = preparation.transform(self._frame.iloc[test])
-        self._held_out[fold] = held_out.tocsr() if sp.issparse(held_out) else held_out
-        return matrix
-
-    def test(self, fold: int) -> Matrix:
-        """The rows that are held out, prepared like those to learn from."""
-        if fold not in self._held_out:
-            self.train(fold)
-        return self._held_out[fold]
+from anynorm.estimators._prepared_folds import Split
 
 
 def make_splits(

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from anynorm.app.job.folds import PreparedFolds, fold_numbers, make_splits, numbered_splits
+from anynorm.app.job.folds import fold_numbers, make_splits, numbered_splits
 from anynorm.app.job.measures import all_classes, all_probabilities
 from anynorm.app.job.options import FitOptions
 from anynorm.design import Matrix
-from anynorm.estimators._cross_validation import Split
 from anynorm.estimators._ordered_labels import OrderedLabels
+from anynorm.estimators._prepared_folds import PreparedFolds, Split
 
 
 @dataclass(frozen=True)

@@ -54,9 +54,8 @@ def check_linear_classifier(state: State) -> None:
     """Check ``coef_``, ``intercept_`` and ``classes_`` of a linear classifier."""
     if "coef_" not in state:
         return
-    p = _n_features(state)
     rows = _check_classes(state)
-    require(is_matrix(state["coef_"], (rows, p)), "coef_")
+    require(is_matrix(state["coef_"], (rows, _width(state))), "coef_")
     require(is_matrix(state.get("intercept_"), (rows,)), "intercept_")
     check_duals(state)
     check_calibration(state, rows)
@@ -76,14 +75,16 @@ def check_kernel_classifier(state: State) -> None:
         require(bool(np.all(state["support_"] >= 0)), "support_")
         require(bool(np.all(state["support_"] < _n_features(state))), "support_")
     else:
-        shape = (n_support, _n_features(state))
+        shape = (n_support, _width(state))
         require(is_matrix(state.get("support_vectors_"), shape), "support_vectors_")
     check_duals(state)
     check_calibration(state, rows)
 
 
-def check_kernel(kernel: Any, n_features: int) -> None:
-    """Check the name and the parameters of a kernel."""
+def check_kernel(kernel: Any, state: State) -> None:
+    """Check the name and the parameters of a kernel, and the origin of its rows."""
+    rows: Any = state.get("support_vectors_", state.get("components_"))
+    n_features = rows.shape[1] if len(getattr(rows, "shape", ())) == 2 else None
     require(isinstance(kernel, dict) and set(kernel) == {"name", "parameters", "dtype"}, "a kernel")
     name, parameters = kernel["name"], kernel["parameters"]
     require(isinstance(name, str) and name in KERNELS, "a kernel's name")
@@ -104,7 +105,7 @@ def check_kernel(kernel: Any, n_features: int) -> None:
 def check_lasso(state: State) -> None:
     """Check the coefficients of a regression."""
     if "coef_" in state:
-        require(is_matrix(state["coef_"], (_n_features(state),)), "coef_")
+        require(is_matrix(state["coef_"], (_width(state),)), "coef_")
         require(isinstance(state.get("intercept_"), float | np.floating), "intercept_")
 
 
@@ -197,6 +198,19 @@ def _n_features(state: State) -> int:
     names = state.get("feature_names_in_")
     require(names is None or np.shape(names) == (p,), "feature_names_in_")
     return p  # type: ignore[return-value]
+
+
+def _width(state: State) -> int | None:
+    """The number of features of the model; of any number where predictions compare it.
+
+    They do with a preprocessor, which makes the model's features of those of X.
+    """
+    if "preprocessor_" not in state:
+        return _n_features(state)
+    require(hasattr(state["preprocessor_"], "transform"), "preprocessor_")
+    if "n_features_in_" in state:
+        _n_features(state)
+    return None
 
 
 def _check_classes(state: State) -> int:

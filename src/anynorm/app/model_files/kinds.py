@@ -192,7 +192,7 @@ def _with_kernel(
         cls, kernel = class_named(name), state.pop("_kernel", None)
         state = _complete(cls, state, (*private, *_SHARED_PRIVATE))
         if kernel is not None:
-            fitted.check_kernel(kernel, state.get("n_features_in_", 0))
+            fitted.check_kernel(kernel, state)
             check({**state, "_kernel": kernel})
             state[attribute] = _restored(attribute, kernel, state)
         return _assembled(cls, state, None)

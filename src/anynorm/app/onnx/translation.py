@@ -24,8 +24,9 @@ Pair = tuple[np.ndarray, np.ndarray]
 def translated(model: Any, dtype: str) -> Any:
     """Return the graph of a model, of which the numbers in and out have that dtype."""
     graph = Graph()
-    steps = [step for _, step in model.steps] if _named(model, "Pipeline") else [model]
-    *before, last = [step for step in steps if step is not None and step != "passthrough"]
+    *before, last = _steps(model)
+    if hasattr(last, "preprocessor_"):
+        before += _steps(last.preprocessor_)
     rows = _rows(graph, before[0] if before else last, dtype)
     for step in before:
         if step is not before[0] or not _named(step, "Preparation"):
@@ -39,6 +40,12 @@ def translated(model: Any, dtype: str) -> Any:
             proba = _probabilities(graph, scores, last)
             graph.output("probabilities", graph.cast(proba, dtype), dtype, ["n", len(classes)])
     return graph.model(type(last).__name__, anynorm.__version__)
+
+
+def _steps(part: Any) -> list[Any]:
+    """What a pipeline consists of; anything else is one step."""
+    steps = [step for _, step in part.steps] if _named(part, "Pipeline") else [part]
+    return [step for step in steps if step is not None and step != "passthrough"]
 
 
 def _named(value: Any, *names: str) -> bool:
@@ -193,6 +200,9 @@ def _scores(graph: Graph, rows: str, model: Any) -> tuple[str, np.ndarray | None
 def _linear_parts(model: Any) -> Pair | None:
     """Coefficients of shape (k, p) and intercepts of shape (k,), None where there are none."""
     if _named(model, "OneVsRestClassifier"):
+        for each in model.estimators_:
+            if hasattr(each, "preprocessor_"):  # of each class another
+                raise _without_translation(each.preprocessor_)
         parts = [_linear_parts(each) for each in model.estimators_]
         if any(part is None for part in parts):
             return None
@@ -220,7 +230,8 @@ def _weighted(graph: Graph, rows: str, weights: np.ndarray, intercepts: np.ndarr
 def _kernel_scores(graph: Graph, rows: str, model: Any) -> str:
     sums, weights = model._sums, np.asarray(model.dual_coef_, dtype=np.float64)
     if weights.shape[1] == 0:
-        constant = np.zeros((len(weights), model.n_features_in_))
+        width = model.n_features_in_ if sums.kernel.takes_matrix else sums.columns.shape[1]
+        constant = np.zeros((len(weights), width))
         return _weighted(graph, rows, constant, model.intercept_)
     if sums.kernel.is_inner_product:
         return _weighted(graph, rows, weights @ _dense(model.support_vectors_), model.intercept_)

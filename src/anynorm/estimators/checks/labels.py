@@ -163,6 +163,8 @@ def usable_targets(y: Any, n_rows: int, caller: str) -> np.ndarray:
             f"{caller} requires y to be passed, but the target y is None. Give one number per row "
             "of X."
         )
+    if not sp.issparse(y) and np.asarray(y).dtype.kind == "c":
+        raise ValueError("y is complex. Complex data not supported: give real numbers.")
     if not sp.issparse(y) and np.asarray(y).dtype.kind in "SU":
         raise ValueError(f"y must hold numbers, not text; {caller} is a regressor.")
     y = one_column(numbers(y, "y", "row of X"))
@@ -202,7 +204,10 @@ def usable_labels(y: Any, n_rows: int, caller: str) -> np.ndarray:
     if sp.issparse(y):
         raise ValueError("y must be a 1-D array of class labels, not sparse; use y.toarray().")
     if np.asarray(y).dtype.kind == "c":
-        raise ValueError("y is complex; give class labels that are integers or strings.")
+        raise ValueError(
+            "y is complex. Complex data not supported: give class labels that are integers or "
+            "strings."
+        )
     y = one_column(y)
     if len(y) != n_rows:
         raise ValueError(f"y has {len(y)} entries but X has {n_rows} rows; give one label per row.")

@@ -85,14 +85,19 @@ def check_squares(X: Matrix, name: str) -> None:
         )
 
 
-def usable_matrix(X: Any, caller: str) -> Matrix:
-    """X as a dense array or CSR or CSC matrix of floats, whatever they are."""
+def refuse_collection(X: Any, caller: str) -> None:
+    """Raise where X is a collection of Dask."""
     if is_collection(X):
         raise TypeError(
             f"X is a Dask collection, which {caller} cannot use here without bringing all of it "
             "into memory; call X.compute() where it fits. LinearSVC and ReweightedSVC are fitted "
             "to collections, and classifiers predict them block by block."
         )
+
+
+def usable_matrix(X: Any, caller: str) -> Matrix:
+    """X as a dense array or CSR or CSC matrix of floats, whatever they are."""
+    refuse_collection(X, caller)
     try:
         if isinstance(X, list | tuple):
             X = np.asarray(X)

@@ -80,6 +80,11 @@ def _is_seed(value: Any) -> bool:
     return value is None or value is np.random or isinstance(value, np.random.RandomState)
 
 
+def _is_transformer_or_none(value: Any) -> bool:
+    able = hasattr(value, "fit") and hasattr(value, "transform")
+    return value is None or (able and not isinstance(value, type))
+
+
 def _is_class_weight(value: Any) -> bool:
     if isinstance(value, Mapping):
         return all(is_real(v) and 0.0 <= float(v) < math.inf for v in value.values())
@@ -154,6 +159,10 @@ _RULES: dict[str, Rule] = {
     "estimator": (
         lambda value: hasattr(value, "fit") and not isinstance(value, type),
         "an estimator, e.g. sklearn.linear_model.LogisticRegression()",
+    ),
+    "preprocessor": (
+        _is_transformer_or_none,
+        "None or a transformer, e.g. sklearn.preprocessing.StandardScaler()",
     ),
     "Cs": (
         is_grid,
