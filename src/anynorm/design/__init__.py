@@ -1,8 +1,9 @@
 """Where X lives: the one package that knows how a matrix of features is stored.
 
 `design_of(X)` makes a `Design` of a dense array (any order, float32 or float64, perhaps a read-only
-memory map) or of a CSR or CSC container (int32 or int64 indices), without copying it.  Solvers ask
-it for what they need and never how X is stored.  J and K are places of rows and of columns:
+memory map), of a CSR or CSC container (int32 or int64 indices) or of an array on a device, without
+copying it.  Solvers ask it for what they need and never how X is stored.  J and K are places of
+rows and of columns:
 
     matvec, rmatvec                 X w and X'a, of ``rows=J`` or ``columns=K`` alone where given;
                                     w and a may be matrices
@@ -22,7 +23,7 @@ it for what they need and never how X is stored.  J and K are places of rows and
 
 All sums are accumulated in float64, whatever the storage.
 
-A new kind of storage (chunks, another device) derives from `Design` and brings what is abstract
+A new kind of storage derives from `Design` and brings what is abstract
 there: `tiles`, the matrix in pieces that fit into memory; parts of it; and what it is (`sparse`,
 `entries`, `gram_cost`).  Products, norms and Gram matrices are sums over tiles or over blocks of
 rows by default and need never see X in one piece; what the storage can do faster it overrides.
@@ -37,6 +38,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from anynorm.design.device import library_of
 from anynorm.design.interface import Design, Matrix
 
 __all__ = ["Design", "Matrix", "design_of"]
@@ -47,7 +49,7 @@ def design_of(X: Any, scale: np.ndarray | None = None) -> Design:
 
     Parameters
     ----------
-    X : dense array, CSR or CSC container, or Design
+    X : dense array, CSR or CSC container, array on a device, or Design
         The matrix; other sparse containers are turned into CSR.
     scale : ndarray of shape (p,), optional
         A factor for each column, which is applied in the products.
@@ -62,6 +64,10 @@ def design_of(X: Any, scale: np.ndarray | None = None) -> Design:
     """
     if isinstance(X, Design):
         return X if scale is None else X.scaled(scale)
+    if library_of(X) is not None:
+        from anynorm.design.device_design import DeviceDesign
+
+        return DeviceDesign(X, scale)
     if sp.issparse(X):
         from anynorm.design.sparse import SparseDesign, SparseStorage
 

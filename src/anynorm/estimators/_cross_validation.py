@@ -20,6 +20,7 @@ from anynorm.design import Matrix
 from anynorm.design.threads import entry_point
 from anynorm.estimators._fitting import Report
 from anynorm.estimators._prepared_folds import PreparedEstimator, PreparedRows, Split
+from anynorm.estimators.checks.devices import from_device
 from anynorm.estimators.checks.labels import (
     Labelled,
     labelled,
@@ -86,6 +87,7 @@ class SearchedClassifier(PreparedEstimator):
     _rules: ClassVar[tuple[str, ...]]
 
     @entry_point
+    @from_device
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose by cross-validation, then fit to all rows.
 

@@ -15,11 +15,20 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from anynorm.design import Matrix
+from anynorm.design.device import to_host
 from anynorm.design.threads import allowed, entry_point, run
 from anynorm.design.watch import look
 from anynorm.estimators._messages import say_certificates, warn_if_not_converged
 from anynorm.estimators._notebook import SummarisedEstimator
 from anynorm.estimators.checks.chunks import by_blocks
+from anynorm.estimators.checks.devices import (
+    device_rows,
+    followed,
+    from_device,
+    in_memory,
+    is_elsewhere,
+    to_device,
+)
 from anynorm.estimators.checks.labels import Labelled
 from anynorm.estimators.checks.matrices import known_matrix
 from anynorm.estimators.checks.parameters import check_parameters, intercept_kind, seed
@@ -57,12 +66,15 @@ class FittedClassifier(SummarisedEstimator, ClassifierMixin, BaseEstimator):
     """Base class of linear and kernel classifiers: how a fit begins, and labels from scores."""
 
     _kept: ClassVar[tuple[str, ...]] = ("_duals",)  # private, and a part of the fitted state
+    _runs_on_devices: ClassVar[bool] = False
+    """Whether X may be an array of PyTorch or CuPy."""
 
     time_limit: float | None
     intercept_: np.ndarray
     classes_: np.ndarray
 
     @entry_point
+    @from_device
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier.
 
@@ -108,6 +120,7 @@ class FittedClassifier(SummarisedEstimator, ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     @by_blocks
+    @to_device
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class labels of the rows of X.
 
@@ -122,7 +135,32 @@ class FittedClassifier(SummarisedEstimator, ClassifierMixin, BaseEstimator):
         ndarray of shape (n,)
             The label with the highest score.
         """
-        return labels_of(self.decision_function(X), self.classes_)
+        return labels_of(self.decision_function(X), to_host(self.classes_))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows whose label is predicted, by their weights.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n, p)
+            The rows to classify.
+        y : array-like of shape (n,)
+            Their true labels.
+        sample_weight : array-like of shape (n,) or None, default=None
+            The weights of the rows.
+
+        Returns
+        -------
+        float
+            The accuracy.
+        """
+        rows = device_rows(X, type(self).__name__) if is_elsewhere(X) else X
+        return super().score(rows, to_host(y), sample_weight=to_host(sample_weight))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What copies and pickles have: arrays of a device as NumPy's."""
+        state = dict(super().__getstate__())
+        return {name: in_memory(value) for name, value in state.items()}
 
     def _rows(self, X: Any) -> Matrix:
         """The rows of X as the model knows them."""
@@ -179,13 +217,15 @@ def run_all(
     solve: Callable[[int, Report | None], Found],
     *,
     report: Callable[[int, Progress], None] | None,
+    in_turn: bool = False,
 ) -> list[Found]:
     """What ``solve(index, progress)`` returns for each of `count` problems, some at a time.
 
-    The problems share nothing that changes, so the result does not depend on the threads.
-    ``report(index, progress)`` is called with every progress report.
+    The problems share nothing that changes, so the result does not depend on the threads; or they
+    are solved one after the other, `in_turn`.  ``report(index, progress)`` is called with every
+    progress report.
     """
-    if count == 1 or allowed() == 1:
+    if count == 1 or allowed() == 1 or in_turn:
         return [solve(k, bound_to(report, k)) for k in range(count)]
 
     def task(index: int) -> Found:
@@ -246,7 +286,7 @@ def store(
     }
     if getattr(estimator, "warm_start", False):
         fitted["_duals"] = [solution.dual for solution in solutions]
-    fitted.update(special)
+    fitted = followed(fitted | dict(special), data.X)
     names = fitted.pop("feature_names_in_", data.feature_names)
     keep(estimator, fitted, names)
     say_certificates(estimator, data, certificate)

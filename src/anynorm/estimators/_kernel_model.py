@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix, design_of
+from anynorm.design.device import to_host
+from anynorm.design.device_design import DeviceDesign
 from anynorm.design.far_columns import far_means
 from anynorm.design.limits import MEGABYTE
 from anynorm.design.threads import allowed, entry_point
@@ -25,10 +27,11 @@ from anynorm.estimators._fitting import (
 from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import classes_printer
 from anynorm.estimators.checks.chunks import by_blocks
+from anynorm.estimators.checks.devices import to_device
 from anynorm.estimators.checks.labels import Labelled, usable_weights, validate
 from anynorm.kernels import Kernel, kernel_of, takes_matrix
-from anynorm.kernels.gram import Gram, make_gram
-from anynorm.kernels.sums import DenseSums, KernelSums
+from anynorm.kernels.gram import Gram, gram_of, make_gram
+from anynorm.kernels.sums import KernelSums
 from anynorm.losses import Loss
 from anynorm.problem import Problem
 from anynorm.problem.solution import Solution
@@ -53,6 +56,7 @@ class KernelClassifier(FittedClassifier):
     n_jobs: int | None
     _duals_sum_to_zero = True
     """Whether the weights of the support vectors do, so that a linear kernel may be centred."""
+    _runs_on_devices = True
 
     support_vectors_: Matrix
     dual_coef_: np.ndarray
@@ -75,6 +79,7 @@ class KernelClassifier(FittedClassifier):
         return solve_kernels(self, data, problems, end), {}
 
     @by_blocks
+    @to_device
     @entry_point
     def decision_function(self, X: Any) -> np.ndarray:
         """Score the rows of X: how far, and on which side of the surface, they lie.
@@ -95,18 +100,29 @@ class KernelClassifier(FittedClassifier):
         """
         check_is_fitted(self)
         X = self._rows(X)
+        weights, intercept = to_host(self.dual_coef_), to_host(self.intercept_)
         if self._is_linear():
-            return linear_scores(X, self.coef_, self.intercept_)
-        sums = self._sums
-        if isinstance(sums, DenseSums) and sums.dtype == np.float32 and X.dtype == np.float64:
-            sums = sums.widened(self.support_vectors_)
-        scores = sums(X, self.dual_coef_.T) + self.intercept_
+            return linear_scores(X, to_host(self.coef_), intercept)
+        scores = self._sums_of(X)(X, weights.T) + intercept
         if not np.isfinite(scores).all():
             raise ValueError(
                 "the kernel of X with the support vectors has NaN or infinite values. Check the "
                 "kernel, and that X is scaled as the training data were."
             )
         return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def _sums_of(self, X: Matrix) -> KernelSums:
+        """What makes the scores of X: where X is, and in float64 where X is."""
+        sums, place = self._sums, getattr(X, "place", None)
+        dtype = np.dtype(np.float64) if X.dtype == np.float64 and sums.narrows else sums.dtype
+        if (sums.place, sums.dtype) == (place, dtype):
+            return sums
+        check_given_matrix(sums.kernel, X)
+        points = to_host(self.support_vectors_)
+        if place is not None:
+            dense = points.toarray() if sp.issparse(points) else points
+            points = DeviceDesign(place.put(dense), None, place)
+        return gram_of(sums.kernel, points, sums.origin).sums(slice(None), dtype)
 
     @property
     @entry_point
@@ -118,7 +134,9 @@ class KernelClassifier(FittedClassifier):
             raise AttributeError(
                 f"coef_ is there for linear kernels only; this model has kernel={used!r}."
             )
-        return design_of(self.support_vectors_).rmatvec(self.dual_coef_.T).T
+        found = design_of(self.support_vectors_).rmatvec(to_host(self.dual_coef_).T).T
+        place = getattr(design_of(self.support_vectors_), "place", None)
+        return found if place is None else place.put(found)
 
     def _used_kernel(self) -> Any:
         """The kernel of the model, as it was given."""
@@ -163,6 +181,11 @@ def check_given_matrix(kernel: Any, X: Any) -> None:
             "X is sparse, which a precomputed kernel must not be; give a dense matrix, e.g. "
             "X.toarray()."
         )
+    if takes_matrix(kernel) and isinstance(X, DeviceDesign):
+        raise ValueError(
+            f"X lives in {X.place}, where a precomputed kernel cannot be used; give it as a NumPy "
+            "array, or a kernel and the rows instead."
+        )
 
 
 def kernel_gram(X: Matrix, kernel: Kernel, *, may_shift: bool = True) -> Gram:
@@ -172,7 +195,14 @@ def kernel_gram(X: Matrix, kernel: Kernel, *, may_shift: bool = True) -> Gram:
     """
     rows = X.tocsr() if sp.issparse(X) else X
     means = far_means(design_of(rows)) if may_shift and kernel.is_inner_product else None
-    return make_gram(rows if means is None else np.asarray(rows, np.float64) - means, kernel)
+    return make_gram(rows if means is None else less_means(rows, means), kernel)
+
+
+def less_means(X: Any, means: np.ndarray) -> Any:
+    """Dense rows, in float64, less the means of their columns."""
+    if isinstance(X, DeviceDesign):
+        return X.shifted(means)
+    return np.asarray(X, np.float64) - means
 
 
 def kernel_problems(data: Labelled, gram: Gram, loss: Loss, C: float) -> list[Problem]:
@@ -229,7 +259,7 @@ def solve_kernels(
         )
 
     report = classes_printer(estimator, data)
-    return run_all(len(problems), run, report=report)
+    return run_all(len(problems), run, report=report, in_turn=rows.in_turn)
 
 
 def store_kernel(
@@ -297,7 +327,7 @@ def support_of(data: Labelled, coefs: Sequence[np.ndarray]) -> tuple[np.ndarray,
 def _sums_for(gram: Gram, X: Matrix, support: np.ndarray, weights: np.ndarray) -> KernelSums:
     """What predictions are made by: float32 kernel values where X is and they are good enough."""
     wide = gram.sums(support)
-    if X.dtype != np.float32 or not isinstance(wide, DenseSums):
+    if X.dtype != np.float32 or not wide.narrows:
         return wide
     narrow = gram.sums(support, np.float32)
     few = X[np.unique(np.linspace(0, X.shape[0] - 1, _MEASURED_ROWS).astype(int))]
@@ -310,5 +340,7 @@ def _support_vectors(gram: Gram, support: np.ndarray, sums: KernelSums) -> Matri
     """The rows of X, the very ones that sums are made of where these are unchanged."""
     if gram.X is None:
         return np.empty((0, 0))
+    if isinstance(gram.X, DeviceDesign):
+        return gram.X[support].stored
     unchanged = sums.columns.dtype == gram.X.dtype and gram.origin is None
     return sums.columns if unchanged else gram.X[support]

@@ -10,14 +10,19 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.design import Matrix, design_of
+from anynorm.design.device import to_host
+from anynorm.design.device_design import DeviceDesign
 from anynorm.design.threads import entry_point
 from anynorm.estimators._fitting import FittedClassifier
 from anynorm.estimators.checks.chunks import ChunkedLabelled, by_blocks, chunked, lives_apart
+from anynorm.estimators.checks.devices import to_device
 from anynorm.estimators.checks.labels import Labelled, validate
 
 
 def linear_scores(X: Matrix, coef: Any, intercept: np.ndarray) -> np.ndarray:
     """``X @ coef.T + intercept`` in float64, 1-D where coef has one row."""
+    if sp.issparse(coef) and isinstance(X, DeviceDesign):
+        coef = coef.toarray()
     if sp.issparse(coef):
         scores = safe_sparse_dot(X, coef.T, dense_output=True)
     else:
@@ -54,6 +59,7 @@ class LinearClassifier(FittedClassifier):
         raise NotImplementedError
 
     @by_blocks
+    @to_device
     @entry_point
     def decision_function(self, X: Any) -> np.ndarray:
         """Score the rows of X: how far, and on which side of the hyperplane, they lie.
@@ -70,7 +76,8 @@ class LinearClassifier(FittedClassifier):
             for ``classes_[1]``; otherwise one column per class.
         """
         check_is_fitted(self)
-        return linear_scores(self._rows(X), self.coef_, self.intercept_)
+        coef, intercept = to_host(self.coef_), to_host(self.intercept_)
+        return linear_scores(self._rows(X), coef, intercept)
 
     def sparsify(self) -> Self:
         """Store ``coef_`` as a sparse array; worth it where most coefficients are zero.

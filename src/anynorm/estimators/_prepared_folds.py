@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.validation import _num_features, has_fit_parameter
 
 from anynorm.design import Matrix
+from anynorm.design.device_design import DeviceDesign
 from anynorm.estimators.checks.matrices import (
     column_names,
     known_matrix,
@@ -166,6 +167,11 @@ class PreparedRows:
     def of(cls, estimator: Any, X: Any, y: np.ndarray, weights: np.ndarray | None) -> PreparedRows:
         """Fit the preprocessor of an estimator to all rows."""
         refuse_collection(X, type(estimator).__name__)
+        if isinstance(X, DeviceDesign):
+            raise TypeError(
+                f"X lives in {X.place}, and a preprocessor prepares rows in memory. Give NumPy "
+                "arrays, or prepare the rows first and leave preprocessor out."
+            )
         (X,) = indexable(X)
         return cls(X, y, weights, *fit_transformer(estimator.preprocessor, X, y, weights))
 

@@ -99,6 +99,7 @@ class LinearSVC(LogisticClassifier, LinearClassifier):
     """
 
     _takes_chunks = True
+    _runs_on_devices = True
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from anynorm.design import design_of
 from anynorm.design.blocks import ranges
+from anynorm.design.device_design import DeviceDesign
 from anynorm.design.limits import CACHED_BYTES
 
 Array = NDArray[np.float64]
@@ -34,6 +35,8 @@ def resolve_gamma(gamma: str | float, X: Any, weights: Array | None = None) -> f
 
 def _variance(X: Any, weights: Array | None) -> float:
     """The variance of all entries, zeros of a sparse X included."""
+    if isinstance(X, DeviceDesign):
+        return X.variance(weights)
     if weights is None and not sp.issparse(X) and X.size <= _SUMMED_BY_NUMPY:
         return float(np.var(X, dtype=np.float64))
     w = np.ones(X.shape[0]) if weights is None else weights

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from anynorm.design import design_of
 from anynorm.design.blocks import ranges, row_ranges
+from anynorm.design.device_design import DeviceDesign
 from anynorm.kernels import (
     RBF,
     FunctionKernel,
@@ -95,7 +96,8 @@ class Gram:
         """Return the matrix of any kernel, after a check on a few rows where it may be wrong."""
         if kernel.takes_matrix:
             return cls.precomputed(X)
-        gram = cls(kernel.resolved(X), X, _origin(X) if kernel.translation_invariant else None)
+        origin = _origin(X) if kernel.translation_invariant else None
+        gram = gram_of(kernel.resolved(X), X, origin)
         if not kernel.symmetric:
             few = np.unique(np.linspace(0, gram.n - 1, min(gram.n, _PROBED_ROWS)).astype(int))
             first, second = few[: len(few) // 2], few[len(few) // 2 :]
@@ -302,6 +304,15 @@ class _GivenMatrix(Gram):
         return super().cross(K, cols)
 
 
+def gram_of(kernel: Kernel, X: Any, origin: Array | None) -> Gram:
+    """Return the matrix of a kernel with all its numbers, unchecked, where the rows are."""
+    if not isinstance(X, DeviceDesign):
+        return Gram(kernel, X, origin)
+    from anynorm.kernels.device_gram import DeviceGram  # which is a Gram
+
+    return DeviceGram(kernel, X, origin)
+
+
 def make_gram(
     X: Any,
     kernel: Any = "rbf",
@@ -330,7 +341,10 @@ def _origin(X: Any) -> Array | None:
     """The mean row, which distances are computed around; None where 0 serves as well."""
     if sp.issparse(X):
         return None
-    mean = np.asarray(X).mean(axis=0, dtype=np.float64)
+    if isinstance(X, DeviceDesign):
+        mean = X.rmatvec(np.full(X.n, 1.0 / X.n))
+    else:
+        mean = np.asarray(X).mean(axis=0, dtype=np.float64)
     square = float(mean @ mean)
     spread = float(design_of(X).row_norms_squared().mean()) - square
     return None if square <= spread else mean

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from anynorm.design import design_of
+from anynorm.design.device import positive_part
 from anynorm.design.limits import FLOAT32_ROUNDING
 from anynorm.kernels.gamma import resolve_gamma
 from anynorm.norms.parameterised import Parameterised
@@ -146,7 +147,8 @@ class ProductKernel(Kernel):
     def of_products(self, values: Block, rows: Any, columns: Any) -> Block:
         """Turn products x'z into kernel values, given the squared lengths of x and of z.
 
-        `values` may be changed in place, are float64 or float32, and are to remain so.
+        `values` may be changed in place, are float64 or float32, and are to remain so.  On a device
+        they are arrays of its library.
         """
 
     def of_many_products(self, values: Block, rows: Any, columns: Any) -> Block:
@@ -205,8 +207,7 @@ class DistanceKernel(ProductKernel):
         values *= -2.0
         values += rows[:, None]
         values += columns
-        np.maximum(values, 0.0, out=values)
-        return self.of_distances(values)
+        return self.of_distances(positive_part(values))
 
     def diagonal(self, X: Any) -> Array:
         """Return the value at the distance 0."""
@@ -223,8 +224,8 @@ class DistanceKernel(ProductKernel):
 
     def of_float32_terms(self, terms: NDArray[np.float32]) -> NDArray[np.float32]:
         """Turn ``-||x - z||^2`` into kernel values."""
-        np.negative(terms, out=terms)
-        return self.of_distances(np.maximum(terms, np.float32(0.0), out=terms))
+        terms *= -1.0
+        return self.of_distances(positive_part(terms))
 
     @staticmethod
     def onnx_distances(graph: Any, rows: str, points: Any) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from anynorm.design.device import dtype_of, power
 from anynorm.kernels.kernel import (
     Array,
     Block,
@@ -48,9 +49,9 @@ class Poly(ProductKernel):
 
     def of_products(self, values: Block, rows: Any, columns: Any) -> Block:
         """Return the power, in place."""
-        values *= within(self.gamma, values.dtype)
+        values *= within(self.gamma, dtype_of(values))
         values += self.coef0
-        return np.power(values, self.degree, out=values)
+        return power(values, self.degree)
 
     def pairs(self, A: Any, B: Any) -> Array:
         """Return the matrix of all pairs; no lengths are needed."""
@@ -67,9 +68,11 @@ class Poly(ProductKernel):
     def of_float32_terms(self, terms: Any) -> Any:
         """Return the power; a few products are faster than a logarithm."""
         if not float(self.degree).is_integer() or self.degree < 1:
-            return np.power(terms, np.float32(self.degree))
-        out = terms.copy()
-        for _ in range(int(self.degree) - 1):
+            return power(terms, np.float32(self.degree).item())
+        if self.degree == 1:
+            return terms
+        out = terms * terms
+        for _ in range(int(self.degree) - 2):
             out *= terms
         return out
 

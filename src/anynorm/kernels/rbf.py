@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from anynorm.design import design_of
+from anynorm.design.device import dtype_of, exponential
 from anynorm.kernels.kernel import Array, Block, DistanceKernel, within
 
 
@@ -41,8 +42,8 @@ class RBF(DistanceKernel):
     def of_distances(self, squares: Block) -> Block:
         """Return the exponential, in place."""
         with np.errstate(over="ignore", under="ignore"):
-            squares *= -within(self.gamma, squares.dtype)
-            return np.exp(squares, out=squares)
+            squares *= -within(self.gamma, dtype_of(squares))
+            return exponential(squares)
 
     def of_many_products(self, values: Block, rows: Any, columns: Any) -> Block:
         """Return the values in one pass and several times as fast, in place."""
@@ -59,6 +60,8 @@ class RBF(DistanceKernel):
 
     def of_float32_terms(self, terms: Any) -> Any:
         """Return the exponential, in place."""
+        if not isinstance(terms, np.ndarray):
+            return exponential(terms)
         from anynorm.kernels.exponential_loops import exp_in_place_32
 
         exp_in_place_32(terms)

@@ -61,14 +61,10 @@ class RowMaker:
 
     def __init__(self, gram: Gram, exact: bool) -> None:
         self._gram, kernel = gram, gram.kernel
-        size = float(np.abs(gram.diagonal()).max(initial=0.0))
-        fits = not exact and (size == 0 or _SMALLEST <= size <= 1 / _SMALLEST)
-        self.dtype: Any = np.float32 if fits else np.float64
-        self.error, self.own_bytes = (FLOAT32_ROUNDING * size if fits else 0.0), 0
-        self.together = 1
+        self.dtype, self.error, narrow = precision_of(gram, exact)
+        self.own_bytes, self.together = 0, 1
         self._products: _DenseProducts | _SparseProducts | None = None
-        if fits and (relative := gram.float32_error()) <= ACCURATE:
-            self.error = relative * size
+        if narrow:
             points = _Extended(kernel, gram.around_origin(gram.X))
             if points.sparse:
                 self._products = _SparseProducts(points, _of_terms(kernel))
@@ -98,6 +94,17 @@ class RowMaker:
         step = together if self.together > 1 else max(1, len(index))
         for part in ranges(len(index), step):
             store[slots[part]] = self._gram.block(index[part], slice(None))
+
+
+def precision_of(gram: Gram, exact: bool) -> tuple[Any, float, bool]:
+    """Return the dtype of rows, the error of entries, and whether float32 products make them."""
+    size = float(np.abs(gram.diagonal()).max(initial=0.0))
+    if exact or not (size == 0 or _SMALLEST <= size <= 1 / _SMALLEST):
+        return np.float64, 0.0, False
+    relative = gram.float32_error()
+    if relative <= ACCURATE:
+        return np.float32, relative * size, True
+    return np.float32, FLOAT32_ROUNDING * size, False
 
 
 class _DenseProducts:

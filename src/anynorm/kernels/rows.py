@@ -2,13 +2,14 @@
 
 Few operations are all that touches n-long rows of K: `load` some of them, take the small `square`
 of those rows and columns or other `entries`, and `add` a combination of them to the scores.
-Whoever offers these (on another device, say) can stand in for `KernelRows`.
+Where rows are, in memory or on a device, is a matter of the store (`row_stores.py`).
 
 Rows are float32, made by matrix products many at a time, and kept within a limit of bytes; those
 not used for the longest time make room.  Scores are float64.
 
 Problems that share rows are solved in any order, or at the same time: nothing here that a problem
-can see depends on what others have loaded.
+can see depends on what others have loaded.  On a device they take turns (`in_turn`): its products
+are not the same bits in any company.
 """
 
 from __future__ import annotations
@@ -20,12 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anynorm.design.blocks import ranges
-from anynorm.design.limits import STEPS_PER_CALL
-from anynorm.design.threads import share
+from anynorm.design.device import dtype_of
 from anynorm.kernels.gram import Gram
-from anynorm.kernels.row_loops import ROWS, STRIP, add_rows, compact, small_square, take_columns
-from anynorm.kernels.row_makers import RowMaker
+from anynorm.kernels.row_stores import store_of
 
 Index = NDArray[np.intp]
 Array = NDArray[np.float64]
@@ -51,8 +49,10 @@ class KernelRows:
         be the same for any number of threads).
     entry_error : float
         How far entries of the rows may be from those of the kernel.
-    buffer : ndarray
+    buffer : array
         Their memory, which those of another kernel may have afterwards.
+    in_turn : bool
+        Whether problems that share these rows are to be solved one after the other.
     """
 
     def __init__(
@@ -63,26 +63,24 @@ class KernelRows:
         sharers: int = 1,
         holders: int = 1,
         exact: bool = False,
-        buffer: NDArray[Any] | None = None,
-        spare: NDArray[Any] | None = None,
+        buffer: Any = None,
+        spare: Any = None,
     ) -> None:
         self.gram, self.n, self._sharers = gram, gram.n, sharers
         exact = exact or self.n <= _FEW_POINTS
-        self._maker, self._max_bytes = RowMaker(gram, exact), int(max_bytes)
-        self.entry_error = self._maker.error
-        row_bytes = self.n * np.dtype(self._maker.dtype).itemsize
-        fits = (int(max_bytes) - self._maker.own_bytes) // max(1, row_bytes)
-        if spare is not None and spare.dtype == self._maker.dtype:
+        self._store, self._max_bytes = store_of(gram, exact), int(max_bytes)
+        self.entry_error = self._store.error
+        row_bytes = self.n * self._store.dtype.itemsize
+        fits = (int(max_bytes) - self._store.own_bytes) // max(1, row_bytes)
+        if spare is not None and dtype_of(spare) == self._store.dtype:
             buffer = spare
         if buffer is not None:
-            fits = len(buffer) // self.n
+            fits = buffer.shape[0] // self.n
         self.block_rows = int(min(self.n, max(fits // sharers, _LEAST_ROWS)))
         self.capacity = int(min(self.n, max(fits, self.block_rows * holders)))
-        self._together = self._maker.together if fits >= self.n else 1
-        if buffer is None:
-            buffer = np.empty(self.capacity * self.n, self._maker.dtype)
-        self.buffer = buffer
-        self._store = buffer[: self.capacity * self.n].reshape(self.capacity, self.n)
+        self._together = self._store.together if fits >= self.n else 1
+        self._store.open(self.capacity, buffer)
+        self.buffer, self.in_turn = self._store.buffer, self._store.in_turn
         self._slot_of = np.full(self.n, -1, np.intp)
         self._row_in = np.full(self.capacity, -1, np.intp)
         self._used = np.zeros(self.capacity, np.int64)
@@ -111,9 +109,9 @@ class KernelRows:
         slots = np.flatnonzero(own[self._row_in[: self._n_filled]] >= 0)
         names = own[self._row_in[slots]]
         part = KernelRows(self.gram.part(kept), 0, exact=self.are_exact, buffer=self.buffer)
-        compact(self._store, slots, kept, self.buffer)
-        part._row_in[: len(slots)], part._slot_of[names] = names, np.arange(len(slots))
-        part._n_filled = len(slots)
+        if self._store.compact(slots, kept):
+            part._row_in[: len(slots)], part._slot_of[names] = names, np.arange(len(slots))
+            part._n_filled = len(slots)
         self._slot_of[:], self._row_in[:], self._n_filled = -1, -1, 0
         return part
 
@@ -151,7 +149,7 @@ class KernelRows:
         return rows[rows < self.n]
 
     def _place(self, missing: Index) -> None:
-        self._maker.prepare()  # which a time limit may end, before anything is changed here
+        self._store.prepare()  # which a time limit may end, before anything is changed here
         slots = self._free_slots(len(missing))
         if len(slots) < len(missing):
             raise MemoryError(
@@ -160,7 +158,7 @@ class KernelRows:
             )
         gone = self._row_in[slots]
         self._slot_of[gone[gone >= 0]] = -1
-        self._maker.make(missing, self._store, slots, self._together)
+        self._store.make(missing, slots, self._together)
         self._row_in[slots], self._slot_of[missing] = missing, slots
         self._used[slots] = self._clock
 
@@ -180,17 +178,11 @@ class KernelRows:
 
         ``known[place[i], place[j]]`` are entries known from before; a place of -1 has none.
         """
-        square = np.empty((len(index), len(index)))
-        parts = -(-len(index) // ROWS)
-        share(small_square, parts, self._store, slots, index, known, place, square)
-        return square
+        return self._store.square(slots, index, known, place)
 
     def add(self, scores: Array, slots: Index, weights: Array) -> None:
         """Add the combination of loaded rows to the scores."""
-        most = max(1, STEPS_PER_CALL // max(1, len(slots)) // STRIP) * STRIP
-        for part in ranges(self.n, most):
-            strips = -(-(part.stop - part.start) // STRIP)
-            share(add_rows, strips, self._store, slots, weights, scores, part.start)
+        self._store.add(scores, slots, weights)
 
     def add_any(self, scores: Array, index: Index, weights: Array) -> None:
         """Add the combination of any rows, loaded part after part, to the scores."""
@@ -216,13 +208,13 @@ class KernelRows:
             return self.gram.block(index, columns)
         out = np.empty((len(index), len(columns)), kind)
         for part, slots in self._loaded_parts(index):
-            share(take_columns, len(slots), self._store, slots, columns, out[part])
+            self._store.take(slots, columns, out[part])
         return out
 
     def room_for(self, n_bytes: int) -> bool:
         """Whether so much memory on top of the rows is little, or within a tenth of the limit."""
         used = self._n_filled if self._sharers == 1 else self.capacity
-        filled = used * self._store.itemsize * self.n
+        filled = used * self._store.dtype.itemsize * self.n
         return n_bytes <= max(1.1 * self._max_bytes - filled, _LITTLE_BYTES)
 
     def exact_scores(self, beta: Array, rows: Index | slice = slice(None)) -> Array:

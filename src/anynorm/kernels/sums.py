@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from anynorm.design import limits
 from anynorm.design.blocks import ranges
+from anynorm.design.device import DevicePlace
 from anynorm.design.threads import allowed, each, run, share
 from anynorm.design.watch import look
 from anynorm.kernels.kernel import Array, Kernel, ProductKernel, squared_lengths, within
@@ -38,10 +39,16 @@ class KernelSums:
         What is taken off all rows first.
     dtype : dtype
         The precision of the kernel values.
+    place : DevicePlace or None
+        The device where the columns are, None for memory.
+    narrows : bool
+        Whether kernel values may be float32.
     """
 
     origin: Array | None = None
     dtype: np.dtype[Any] = np.dtype(np.float64)
+    place: DevicePlace | None = None
+    narrows: bool = False
 
     def __init__(self, kernel: Kernel, columns: Any) -> None:
         self.kernel: Any = kernel
@@ -84,6 +91,8 @@ class DenseSums(KernelSums):
     is no origin.  Sums of blocks are float64.
     """
 
+    narrows = True
+
     def __init__(
         self,
         kernel: ProductKernel,
@@ -94,10 +103,6 @@ class DenseSums(KernelSums):
         self.dtype, self.origin = np.dtype(dtype), origin
         super().__init__(kernel, self._prepared(columns))
         self._lengths = squared_lengths(self.columns).astype(self.dtype)
-
-    def widened(self, columns: Any) -> DenseSums:
-        """Return the same in float64; `columns` are the fixed rows as they were given."""
-        return type(self)(self.kernel, columns, origin=self.origin)
 
     def among_columns(self, weights: Array, *, n_values: int = 0) -> Array:
         """Return the sums for the fixed rows themselves: each pair is evaluated once."""

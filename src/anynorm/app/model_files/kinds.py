@@ -21,6 +21,7 @@ import numpy as np
 from anynorm import norms
 from anynorm.app.model_files import fitted
 from anynorm.app.model_files.container import ModelFileError
+from anynorm.design.device import to_host
 from anynorm.kernels import KERNELS, FunctionKernel, Kernel
 
 State = dict[str, Any]
@@ -115,7 +116,7 @@ def _estimator(
     known = frozenset({*private, *_SHARED_PRIVATE})
 
     def pack(value: Any) -> State:
-        state = {key: item for key, item in vars(value).items() if key not in left_out}
+        state = {key: to_host(item) for key, item in vars(value).items() if key not in left_out}
         parameters = _parameters(type(value))
         for key in state:
             if key not in parameters and key not in known and not _is_fitted_name(key):

@@ -25,6 +25,8 @@ from sklearn.utils.validation import (
 from anynorm.design import Matrix
 from anynorm.design.blocks import ranges
 from anynorm.design.checks import canonical, flat_blocks
+from anynorm.design.device import DevicePlace, library_of, to_host
+from anynorm.design.device_design import DeviceDesign
 from anynorm.design.threads import run
 
 LARGEST = 1e100
@@ -97,7 +99,14 @@ def refuse_collection(X: Any, caller: str) -> None:
 
 def usable_matrix(X: Any, caller: str) -> Matrix:
     """X as a dense array or CSR or CSC matrix of floats, whatever they are."""
+    if isinstance(X, DeviceDesign):
+        return X
     refuse_collection(X, caller)
+    if library_of(X) is not None and not _is_readable(X):
+        raise TypeError(
+            f"X lives in {DevicePlace.of(X)}, which {caller} cannot use here. Give a NumPy array, "
+            "e.g. X.cpu().numpy() in PyTorch."
+        )
     try:
         if isinstance(X, list | tuple):
             X = np.asarray(X)
@@ -116,6 +125,15 @@ def usable_matrix(X: Any, caller: str) -> Matrix:
     if sp.issparse(X):
         return canonical(X, "X")
     return X if X.flags.c_contiguous or X.flags.f_contiguous else np.ascontiguousarray(X)
+
+
+def _is_readable(X: Any) -> bool:
+    """Whether NumPy can read an array of another library where it is."""
+    try:
+        np.asarray(X)
+    except (TypeError, RuntimeError):
+        return False
+    return True
 
 
 def _explained(message: str) -> str:
@@ -141,6 +159,10 @@ def _explained(message: str) -> str:
 def _check_entries(X: Matrix, names: np.ndarray | None, largest: float) -> None:
     """Raise where X has NaN, infinity or a value beyond `largest`."""
     if get_config()["assume_finite"]:
+        return
+    if isinstance(X, DeviceDesign):
+        if not X.largest_entry() <= largest:
+            _raise_for_entries(to_host(X.stored), names)
         return
     blocks = list(flat_blocks(X))
     parts = list(ranges(len(blocks), _BLOCKS_PER_TASK))

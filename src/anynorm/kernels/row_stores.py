@@ -1,0 +1,192 @@
+"""Where rows of a kernel matrix are kept, and what is done with them there.
+
+`HostStore` has them in memory, made and used by compiled loops; `DeviceStore` on the device of X,
+made and used by its library.  Both offer to `KernelRows` what touches rows: make some of them, take
+the small square of rows and columns or other entries, add a combination of them to the scores.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anynorm.design.blocks import ranges
+from anynorm.design.device import VALUES_AT_A_LAUNCH, dtype_of
+from anynorm.design.limits import STEPS_PER_CALL
+from anynorm.design.threads import share
+from anynorm.design.watch import look
+from anynorm.kernels.device_gram import DeviceGram, DeviceKernel
+from anynorm.kernels.gram import Gram
+from anynorm.kernels.row_loops import ROWS, STRIP, add_rows, compact, small_square, take_columns
+from anynorm.kernels.row_makers import RowMaker, precision_of
+
+Index = NDArray[np.intp]
+Array = NDArray[np.float64]
+
+
+class RowStore(Protocol):
+    """What `KernelRows` asks of a store; slots are the places of rows in it.
+
+    Attributes
+    ----------
+    dtype : dtype
+        The type of the entries.
+    error : float
+        How far an entry may be from the kernel's own value.
+    own_bytes : int
+        The memory that is needed besides that of the rows.
+    together : int
+        How many rows, from a multiple of it on, are to be made at once where all of them fit.
+    buffer : array
+        The memory of the rows, flat.
+    in_turn : bool
+        Whether what is in a row may depend on those made with it, so that problems that share rows
+        have to be solved one after the other to have the same bits in every run.
+    """
+
+    dtype: np.dtype[Any]
+    error: float
+    own_bytes: int
+    together: int
+    buffer: Any
+    in_turn: bool
+
+    def open(self, capacity: int, buffer: Any) -> None:
+        """Take memory for so many rows, or that of a buffer, and rows of its type."""
+
+    def prepare(self) -> None:
+        """Do what is to be done before the first rows are made; a time limit may end it."""
+
+    def make(self, index: Index, slots: Index, together: int) -> None:
+        """Put the rows `index` into slots, so many of them made `together`."""
+
+    def square(self, slots: Index, index: Index, known: Array, place: Index) -> Array:
+        """Return K[index, index] in float64; ``known[place[i], place[j]]`` need not be read."""
+
+    def add(self, scores: Array, slots: Index, weights: Array) -> None:
+        """Add the combination of rows to the scores."""
+
+    def take(self, slots: Index, columns: Index, out: NDArray[Any]) -> None:
+        """Put some columns of rows into `out`."""
+
+    def compact(self, slots: Index, columns: Index) -> bool:
+        """Move rows and columns (both ascending) to the beginning of the buffer, if that pays."""
+
+
+def store_of(gram: Gram, exact: bool) -> RowStore:
+    """Return a store for the rows of a kernel matrix, where its points are."""
+    return DeviceStore(gram, exact) if isinstance(gram, DeviceGram) else HostStore(gram, exact)
+
+
+class HostStore:
+    """Rows in memory."""
+
+    in_turn = False
+
+    def __init__(self, gram: Gram, exact: bool) -> None:
+        self._n, self._maker = gram.n, RowMaker(gram, exact)
+        self.dtype, self.error = np.dtype(self._maker.dtype), self._maker.error
+        self.own_bytes, self.together = self._maker.own_bytes, self._maker.together
+
+    def open(self, capacity: int, buffer: Any) -> None:
+        """Take memory for so many rows, or that of a buffer."""
+        self.buffer = np.empty(capacity * self._n, self.dtype) if buffer is None else buffer
+        self.dtype = self.buffer.dtype
+        self._rows = self.buffer[: capacity * self._n].reshape(capacity, self._n)
+
+    def prepare(self) -> None:
+        """Arrange the points."""
+        self._maker.prepare()
+
+    def make(self, index: Index, slots: Index, together: int) -> None:
+        """Put the rows `index` into slots."""
+        self._maker.make(index, self._rows, slots, together)
+
+    def square(self, slots: Index, index: Index, known: Array, place: Index) -> Array:
+        """Return K[index, index]."""
+        square = np.empty((len(index), len(index)))
+        parts = -(-len(index) // ROWS)
+        share(small_square, parts, self._rows, slots, index, known, place, square)
+        return square
+
+    def add(self, scores: Array, slots: Index, weights: Array) -> None:
+        """Add the combination of rows to the scores."""
+        most = max(1, STEPS_PER_CALL // max(1, len(slots)) // STRIP) * STRIP
+        for part in ranges(self._n, most):
+            strips = -(-(part.stop - part.start) // STRIP)
+            share(add_rows, strips, self._rows, slots, weights, scores, part.start)
+
+    def take(self, slots: Index, columns: Index, out: NDArray[Any]) -> None:
+        """Put some columns of rows into `out`."""
+        share(take_columns, len(slots), self._rows, slots, columns, out)
+
+    def compact(self, slots: Index, columns: Index) -> bool:
+        """Move rows and columns to the beginning of the buffer."""
+        compact(self._rows, slots, columns, self.buffer)
+        return True
+
+
+class DeviceStore:
+    """Rows on a device; scores, weights and squares come from NumPy and go back to it."""
+
+    together = 1
+    in_turn = True
+
+    def __init__(self, gram: DeviceGram, exact: bool) -> None:
+        self._gram, self._n, self._place = gram, gram.n, gram.X.place
+        dtype, self.error, narrow = precision_of(gram, exact)
+        self.dtype = np.dtype(dtype)
+        kind = np.float32 if narrow else np.float64
+        self._values = DeviceKernel(gram.kernel, self._place, kind, gram.origin)
+        self._points: Any = None
+        width = gram.X.p + 2
+        self.own_bytes = 2 * gram.n * width * self._values.dtype.itemsize
+
+    def open(self, capacity: int, buffer: Any) -> None:
+        """Take memory for so many rows, or that of a buffer."""
+        n_bytes = capacity * self._n * self.dtype.itemsize
+        if buffer is None:
+            remedy = "Lower cache_size, or free memory of that device."
+            with self._place.room_for(n_bytes, "the rows of the kernel matrix", remedy):
+                buffer = self._place.empty(capacity * self._n, self.dtype)
+        self.buffer, self.dtype = buffer, dtype_of(buffer)
+        self._rows = self._place.xp.reshape(buffer[: capacity * self._n], (capacity, self._n))
+
+    def prepare(self) -> None:
+        """Arrange the points for products."""
+        if self._points is None:
+            self._points = self._values.points(self._gram.X)
+
+    def make(self, index: Index, slots: Index, together: int) -> None:
+        """Put the rows `index` into slots."""
+        self.prepare()
+        for some in ranges(len(index), max(1, 4 * VALUES_AT_A_LAUNCH // self._n)):
+            look()
+            left = self._points.part(self._place, index[some])
+            block = self._values.values(left, self._points)
+            self._place.put_rows(self._rows, slots[some], self._place.astype(block, self.dtype))
+
+    def square(self, slots: Index, index: Index, known: Array, place: Index) -> Array:
+        """Return K[index, index], symmetric to the last bit."""
+        found = self._place.entries(self._rows, slots[:, None], index[None, :])
+        lower = np.tril(self._place.host(found).astype(np.float64))
+        return lower + np.tril(lower, -1).T
+
+    def add(self, scores: Array, slots: Index, weights: Array) -> None:
+        """Add the combination of rows to the scores, summed in float64."""
+        for some in ranges(len(slots), max(1, 4 * VALUES_AT_A_LAUNCH // self._n)):
+            rows = self._place.astype(self._place.rows(self._rows, slots[some]), np.float64)
+            sums = self._place.xp.matmul(self._place.put(weights[some]), rows)
+            scores += self._place.host(sums)
+
+    def take(self, slots: Index, columns: Index, out: NDArray[Any]) -> None:
+        """Put some columns of rows into `out`."""
+        for some in ranges(len(slots), max(1, VALUES_AT_A_LAUNCH // max(1, len(columns)))):
+            places = slots[some][:, None], columns[None, :]
+            out[some] = self._place.host(self._place.entries(self._rows, *places))
+
+    def compact(self, slots: Index, columns: Index) -> bool:
+        """Move nothing: rows of fewer points are made in less time than moved."""
+        return False
