@@ -214,18 +214,8 @@ def _grid(fitted: Fitted) -> GridView | None:
     detail = fitted.learned.detail
     if not isinstance(detail, GridScores) or "budget" in detail.candidates[0]:
         return None
-    row = next((name for name in detail.candidates[0] if name != "C"), None)
-    Cs = sorted({each["C"] for each in detail.candidates})
-    widths = sorted({each[row] for each in detail.candidates}) if row else [1.0]
-    error = np.full((len(widths), len(Cs)), np.nan)
-    spread, chosen = error.copy(), (0, 0)
-    for k, each in enumerate(detail.candidates):
-        place = (widths.index(each[row]) if row else 0, Cs.index(each["C"]))
-        error[place] = 1.0 - detail.scores[k].mean()
-        spread[place] = standard_error(detail.scores[k])
-        chosen = place if k == detail.chosen else chosen
-    name = {"width": "gamma / scale", None: ""}.get(row, row)
-    return GridView(("C", Cs), (str(name), widths), error, spread, chosen)
+    names = {"width": "gamma / scale"}
+    return GridView.of(detail.candidates, detail.scores, detail.chosen, names)
 
 
 def _generic_report(fitted: Fitted, shared: dict[str, Any]) -> GenericReport:
@@ -234,22 +224,7 @@ def _generic_report(fitted: Fitted, shared: dict[str, Any]) -> GenericReport:
 
 
 def _walk_report(fitted: Fitted, shared: dict[str, Any]) -> WalkReport:
-    model = fitted.learned.model
-    rounds, table = len(model.history_), model.cv_results_
-    at_C = np.flatnonzero(table["param_C"] == model.C_)[:rounds]
-    n_folds = len(fitted.learned.fold_scores)
-    folds = [table[f"split{fold}_test_score"][at_C] for fold in range(n_folds)]
-    scores = np.column_stack(folds)
-    return WalkReport(
-        objectives=[record.objective for record in model.history_],
-        coefs=np.array([record.coef for record in model.history_]),
-        bound=max(record.l1_certificate.dual for record in model.history_),
-        cv_error=1.0 - scores.mean(axis=1),
-        cv_error_se=[standard_error(row) for row in scores],
-        chosen_round=model.n_rounds_,
-        class_names=_class_names(fitted),
-        **shared,
-    )
+    return WalkReport.of(fitted.learned.model, class_names=_class_names(fitted), **shared)
 
 
 def _budget_report(fitted: Fitted, shared: dict[str, Any]) -> BudgetReport:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from anynorm.estimators._cross_validation import standard_error
 from anynorm.problem.certificate import Certificate
 
 Array = NDArray[np.float64]
@@ -99,6 +100,54 @@ class GridView:
         require_shape(self, "error_se", shape)
         if any(not 0 <= k < n for k, n in zip(self.chosen, shape, strict=True)):
             raise ValueError(f"chosen of GridView must be a place in {shape}; got {self.chosen}.")
+
+    @classmethod
+    def of(
+        cls,
+        candidates: Sequence[Mapping[str, Any]],
+        scores: NDArray[np.float64],
+        chosen: int,
+        names: Mapping[str, str] | None = None,
+    ) -> GridView:
+        """Return the grid of settings that have C and perhaps one thing more.
+
+        Parameters
+        ----------
+        candidates : sequence of mapping
+            The settings: C, and what else changes.
+        scores : ndarray of shape (candidates, folds)
+            The folds' scores; NaN where a setting was left out.
+        chosen : int
+            The place of the choice.
+        names : mapping or None, default=None
+            What the other thing is called on the page, by its name in the settings.
+
+        Returns
+        -------
+        GridView
+            The grid, C across.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from anynorm.app.report import GridView
+        >>> tried = [{"C": 1.0, "gamma": 0.5}, {"C": 10.0, "gamma": 0.5}]
+        >>> grid = GridView.of(tried, np.array([[0.8, 0.9], [0.7, 0.7]]), chosen=0)
+        >>> grid.columns, grid.rows, grid.error.round(2).tolist()
+        (('C', [1.0, 10.0]), ('gamma', [0.5]), [[0.15, 0.3]])
+        """
+        row = next((name for name in candidates[0] if name != "C"), None)
+        Cs = sorted({each["C"] for each in candidates})
+        widths = sorted({each[row] for each in candidates}) if row else [1.0]
+        error = np.full((len(widths), len(Cs)), np.nan)
+        spread, where = error.copy(), (0, 0)
+        for k, each in enumerate(candidates):
+            place = (widths.index(each[row]) if row else 0, Cs.index(each["C"]))
+            error[place] = 1.0 - scores[k].mean()
+            spread[place] = standard_error(scores[k])
+            where = place if k == chosen else where
+        name = (names or {}).get(row, row) if row else ""
+        return cls(("C", Cs), (name, widths), error, spread, where)
 
     def packed(self) -> dict[str, Any]:
         """Return what `json.dumps` takes."""
@@ -249,6 +298,12 @@ def _packed_certificate(certificate: Certificate | str | None) -> dict[str, Any]
 def numbers(values: Any) -> Array:
     """Return an array of float64."""
     return np.asarray(values, dtype=np.float64)
+
+
+def fold_scores(table: Mapping[str, Any]) -> Array:
+    """Return the folds' scores of a table ``cv_results_``, of shape (settings, folds)."""
+    names = [name for name in table if name.startswith("split") and name.endswith("_test_score")]
+    return np.column_stack([numbers(table[name]) for name in names])
 
 
 def require_both(content: Any, first: str, second: str) -> None:

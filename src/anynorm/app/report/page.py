@@ -13,12 +13,14 @@ import html as markup
 import json
 import os
 import re
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from anynorm.app.atomic import atomic_file
 from anynorm.app.report.content import Report
-from anynorm.app.report.path_report import ClassView, PathReport
+from anynorm.app.report.model_report import path_content, report_of
 from anynorm.estimators.paths.solution_path import SolutionPath
 
 _BEFORE = ("core.js", "charts.js", "table.js", "evaluation.js", "reliability.js", "grid.js")
@@ -50,28 +52,45 @@ def html(content: Report) -> str:
     return _page(content, embedded=False)
 
 
-def write_report(content: Report, path: str | os.PathLike[str]) -> None:
-    """Write the report to a file, whole or not at all.
+def write_report(
+    content: Any,
+    path: str | os.PathLike[str],
+    X: Any = None,
+    y: Any = None,
+    *,
+    title: str | None = None,
+    sample_names: Sequence[str] | None = None,
+) -> None:
+    """Write the report of a model to a file, whole or not at all.
 
     Parameters
     ----------
-    content : Report
-        What to show: a `PathReport`, `WalkReport`, `BudgetReport` or `GenericReport`.
+    content : classifier, Pipeline, SolutionPath or Report
+        A fitted classifier of anynorm, a pipeline that ends in one, or a path; or what to show: a
+        `PathReport`, `WalkReport`, `BudgetReport` or `GenericReport`.
     path : str or path-like
         The file, which is replaced where there is one.
+    X, y, title, sample_names : as in `report_of`
+        Rows that the model has not seen, with their labels and names, and the page's heading; not
+        for a `Report`, which has its own.
 
     Examples
     --------
     >>> import os, tempfile
-    >>> from anynorm import report, sparse_svm_path
-    >>> solutions = sparse_svm_path([[-1.0], [1.0]], [0, 1])
-    >>> content = report.PathReport(title="Two rows", classes=[report.ClassView("1", solutions)])
+    >>> from anynorm import SparseSVCCV, report
+    >>> from anynorm.datasets import make_relevant
+    >>> X, y = make_relevant(100, n_relevant=4, random_state=0)
+    >>> model = SparseSVCCV(rule="one_se").fit(X[:80], y[:80])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = os.path.join(folder, "report.html")
-    ...     report.write_report(content, file)
-    ...     os.path.getsize(file) < 200_000
+    ...     report.write_report(model, file, X[80:], y[80:])
+    ...     os.path.getsize(file) < 1_000_000
     True
     """
+    if not isinstance(content, Report):
+        content = report_of(content, X, y, title=title, sample_names=sample_names)
+    elif not (X is y is title is sample_names is None):
+        raise TypeError(f"a {type(content).__name__} has its rows and its title; give it alone.")
     page = html(content).encode("utf-8", "replace")
     with atomic_file(path) as file:
         file.write(page)
@@ -96,12 +115,7 @@ def path_html(path: SolutionPath) -> str:
     >>> report.path_html(sparse_svm_path([[-1.0], [1.0]], [0, 1])).startswith("<iframe")
     True
     """
-    classes = [str(label) for label in getattr(path, "classes_", ("rest", "positive"))]
-    content = PathReport(
-        title="Solution path",
-        classes=[ClassView(classes[1], path, other=classes[0])],
-        feature_names=getattr(path, "feature_names_in_", None),
-    )
+    content = path_content(path, "Solution path")
     page = markup.escape(_page(content, embedded=True))
     return (
         '<iframe title="Solution path" sandbox="allow-scripts allow-downloads allow-modals" '

@@ -13,12 +13,14 @@ from numpy.typing import ArrayLike
 from anynorm.app.report.content import (
     Report,
     array,
+    fold_scores,
     number,
     numbers,
     optional,
     require_shape,
     texts,
 )
+from anynorm.estimators._cross_validation import standard_error
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,6 +66,39 @@ class WalkReport(Report):
                 f"chosen_round must be from 1 to {rounds}, the number of rounds; "
                 f"got {self.chosen_round!r}."
             )
+
+    @classmethod
+    def of(cls, model: Any, **shared: Any) -> WalkReport:
+        """Return the report of a fitted `ReweightedSVC` or `ReweightedSVCCV`.
+
+        Parameters
+        ----------
+        model : ReweightedSVC or ReweightedSVCCV
+            The model, whose rounds are shown, with their errors where they were cross-validated.
+        **shared : dict
+            What all reports have, and the class names.
+
+        Returns
+        -------
+        WalkReport
+            The content.
+        """
+        history = model.history_
+        found: dict[str, Any] = {}
+        if hasattr(model, "cv_results_"):
+            table = model.cv_results_
+            at_C = np.flatnonzero(table["param_C"] == model.C_)[: len(history)]
+            scores = fold_scores(table)[at_C]
+            found["cv_error"] = 1.0 - scores.mean(axis=1)
+            found["cv_error_se"] = [standard_error(row) for row in scores]
+        return cls(
+            objectives=[record.objective for record in history],
+            coefs=np.array([record.coef for record in history]),
+            bound=max(record.l1_certificate.dual for record in history),
+            chosen_round=len(history),
+            **found,
+            **shared,
+        )
 
     def packed(self) -> dict[str, Any]:
         coefs = np.asarray(self.coefs, dtype=np.float64)
