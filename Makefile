@@ -8,6 +8,7 @@
 #   make test-dask     Dask collections on a cluster of processes, and data larger than memory (two minutes)
 #   make lint          ruff and mypy
 #   make docs          the documentation, into docs/_build/html
+#   make dist          wheel and sdist into dist/, checked, and the wheel tried in an empty environment
 #   make bench-linear  LinearSVC against its peers at equal certified accuracy (ten minutes)
 #   make bench-walk    the walk to the 1-norm against liblinear and against one fit (three minutes)
 #   make bench-sparse  the 1-norm SVM, paths and single fits, against LP solvers and liblinear (fifteen minutes)
@@ -32,7 +33,7 @@ PAPERS := papers-walk papers-path papers-kernel papers-bridge
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-oldest test-adversarial test-browser test-dask lint docs bench-dask clean $(BENCHMARKS) $(PAPERS)
+.PHONY: help demo test test-oldest test-adversarial test-browser test-dask lint docs dist bench-dask clean $(BENCHMARKS) $(PAPERS)
 
 BIN := .venv/bin
 ROOT := $(CURDIR)
@@ -91,6 +92,11 @@ lint:
 docs:
 	@sh tools/environment.sh docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+dist:
+	@sh tools/environment.sh lint
+	@mkdir -p .cache/dist
+	sh tools/dist.sh
 
 $(BENCHMARKS): bench-%:
 	@sh tools/environment.sh bench
