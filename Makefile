@@ -57,7 +57,7 @@ demo:
 	@sh tools/environment.sh cli
 	@$(BIN)/anynorm example demo/breast_cancer.csv >/dev/null
 	@echo "The first run compiles for some seconds."
-	$(BIN)/anynorm fit demo/breast_cancer.csv --target diagnosis --id sample --positive malignant -o demo
+	$(BIN)/anynorm fit demo/breast_cancer.csv --target diagnosis --id sample --positive malignant --rule one_se -o demo
 	@echo "Open demo/report.html in a browser."
 
 test:
@@ -112,5 +112,5 @@ $(PAPERS): papers-%:
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.papers.$* $(ARGS)
 
 clean:
-	rm -rf .venv .venv-oldest .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/api/generated docs/auto_examples demo
+	rm -rf .venv .venv-oldest .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist docs/_build docs/api docs/auto_examples demo
 	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +

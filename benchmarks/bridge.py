@@ -8,8 +8,8 @@
   gap where none does.  The gap comes from the coefficients alone, scaled to the sum 1.
 * The Lasso, ConstrainedLasso at the radius that belongs to a share of the largest penalty against
   the penalised solvers at that penalty.  A peer's gap is that of the ball its coefficients just
-  reach.  The ratio is to the faster of the peers that the goal names: celer for dense data, celer
-  and skglm for sparse ones.  Where one of these is not installed there is no ratio and no goal.
+  reach.  The ratio is to the fastest of them all.  Where celer or skglm is not installed there is
+  no ratio and no goal.
 * The SVM with squared slack on data with few support vectors, some rows at a time with the others
   screened, against the same block SMO on all rows at once, both to the same certified gap.
 * The sublinear SVM: the share of the entries that it reads, at half the size too, and how often its
@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import generators, harness
-from benchmarks.harness import Row, seconds
+from benchmarks.harness import Row, seconds, setting
 
 HULL_GAP, HULL_GOAL = 1e-9, 3.0
 HULL_PEERS = ("OneClassSVM", "scipy nnls")
@@ -43,7 +43,6 @@ HULLS = {
 }
 LASSO_GAP = 1e-6
 LASSO_PEERS = {"celer": "celer", "skglm": "skglm", "scikit-learn": "sklearn.linear_model"}
-RIVALS = {"dense": ("celer",), "text": ("celer", "skglm")}
 # Data, rows, columns, the largest penalty over the one to use, and the ratio to reach.
 LASSOS = {
     "dense 1000 x 20,000, lambda_max / 20": ("dense", 1000, 20_000, 20, 1.0),
@@ -245,7 +244,7 @@ class Run:
         return self._row(work, note, ours, peers, HULL_PEERS, HULL_GAP, HULL_GOAL)
 
     def lasso(self, title: str, kind: str, n: int, p: int, share: float, goal: float) -> Row:
-        """The Lasso, against the faster of its rivals among the penalised solvers."""
+        """The Lasso, against the fastest of the penalised solvers."""
         size = {"kind": kind, "n": n, "p": p, "share": share, "repeats": self.repeats}
         ours = harness.call("benchmarks.bridge:lasso_ours", size, limit=self.limit)
         names = [name for name, home in LASSO_PEERS.items() if _installed(home)]
@@ -254,9 +253,8 @@ class Run:
         missing = [name for name in LASSO_PEERS if name not in names]
         note += f"; not installed: {', '.join(missing)}" if missing else ""
         work = f"Lasso, {title}, gap {LASSO_GAP:g}"
-        row = self._row(work, note, ours, peers, names, LASSO_GAP, goal, RIVALS[kind])
-        absent = any(name in missing for name in RIVALS[kind])
-        return dataclasses.replace(row, ratio=None, bound=None) if absent else row
+        row = self._row(work, note, ours, peers, names, LASSO_GAP, goal)
+        return dataclasses.replace(row, ratio=None, bound=None) if missing else row
 
     def screening(self, title: str, *size: Any) -> Row:
         """Squared slack with screening, against the same without."""
@@ -332,18 +330,18 @@ class Run:
         names: Iterable[str],
         gap: float,
         goal: float | None,
-        rivals: Iterable[str] | None = None,
     ) -> Row:
-        """The row of a comparison; `rivals` are the peers that the ratio is about, or all."""
+        """The row of a comparison; the ratio is to the fastest peer."""
         notes = [
             f"{peer} reaches {trial['gap']:.1e} only"
             for peer, trial in peers.items()
             if trial["gap"] > gap
         ]
         notes += [f"{peer}: none in {self.limit:g} s" for peer in names if peer not in peers]
-        others = ", ".join(f"{peer} {_measured(trial)}" for peer, trial in peers.items())
-        rivals = names if rivals is None else rivals
-        fastest = min((peers[name]["cpu"] for name in rivals if name in peers), default=None)
+        others = ", ".join(
+            f"{peer}{setting(trial)} {_measured(trial)}" for peer, trial in peers.items()
+        )
+        fastest = min((trial["cpu"] for trial in peers.values()), default=None)
         reached = ours["gap"] <= gap and fastest is not None
         return Row(
             work=work,

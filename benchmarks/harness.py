@@ -377,6 +377,12 @@ def measured(measurement: dict[str, Any]) -> str:
     return seconds(measurement["cpu"]) + ("" if gap is None else f" (gap {max(gap, 0):.1e})")
 
 
+def setting(measurement: dict[str, Any]) -> str:
+    """How a peer was run: its tolerance, and whether one cold run is all there was time for."""
+    tol = f" at tol={measurement['tol']:.1e}" if "tol" in measurement else ""
+    return tol + (", one cold run:" if measurement.get("runs") == 1 else ":" if tol else "")
+
+
 def memory_row(work: str, used: dict[str, int], part: str, goal: float) -> Row:
     """The bytes of the data and of what was done with them, relative to those of the data."""
     data, more = used["data"], used[part]

@@ -1,5 +1,6 @@
-"""Sphinx configuration; nothing here needs the network."""
+"""Sphinx configuration; nothing here needs the network, unless ANYNORM_INTERSPHINX asks for it."""
 
+import os
 import pathlib
 import re
 import shutil
@@ -23,6 +24,15 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
 ]
+# Links to the pages of others: their inventories are fetched, so this is for builds with a network.
+if os.environ.get("ANYNORM_INTERSPHINX"):
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {
+        "python": ("https://docs.python.org/3", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "scipy": ("https://docs.scipy.org/doc/scipy", None),
+        "sklearn": ("https://scikit-learn.org/stable", None),
+    }
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
 templates_path = ["_templates"]
@@ -62,6 +72,8 @@ sphinx_gallery_conf = {
     "copyfile_regex": "",
     "download_all_examples": False,
     "abort_on_example_error": True,
+    "doc_module": ("anynorm",),
+    "backreferences_dir": "api/backreferences",  # the examples that use a name, for its page
 }
 
 html_theme = "furo"

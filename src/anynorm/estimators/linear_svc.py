@@ -79,8 +79,8 @@ class LinearSVC(LogisticClassifier, LinearClassifier):
     A row of weight 2 is the same as that row given twice, and one of weight 0 is the same as
     none; a class left with no weight is as if it were not there.
 
-    Dense (C- or Fortran-ordered) and sparse (CSR, CSC) input is used where it lies, in float32
-    or float64, memory maps included.
+    Dense (C- or Fortran-ordered) and sparse (CSR, CSC) input is used without a copy, in
+    float32 or float64, memory maps included.
 
     Examples
     --------

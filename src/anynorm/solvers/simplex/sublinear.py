@@ -11,7 +11,8 @@ margin of the best one less eps, and the mean of the points drawn is x.
 
 The published T is ``200^2 log(n) / eps^2``, more than any n d at hand; here it is
 3.5 log(n) / eps^2, with the step of the weights to match, sqrt(log(n) / T).  Smaller constants are
-an experience on some data, not a theorem: ``certify=True`` says how good the answer is.
+a rule of thumb that has held on some data, not a theorem: ``certify=True`` says how good the
+answer is.
 """
 
 from __future__ import annotations
