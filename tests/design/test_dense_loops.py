@@ -41,7 +41,7 @@ def test_products_norms_and_parts(even_here, shape, scaled, dtype):
             part.rmatvec(a[rows]),
             design.matvec(np.outer(w, [1.0, 2.0])),
             design.rmatvec(np.outer(a, [1.0, 2.0])),
-            part.with_rows(whole[:1]).dense(),
+            design.rows_and(rows, whole[:1]).dense(),
             design.matvec(w, rows=rows),
             design.rmatvec(a[rows], rows=rows),
             *design.hessian_product(rows, a[rows], w),

@@ -14,7 +14,7 @@ rows and of columns:
     weighted_gram, scatter          X_J' D X_J, and centred, to be added up
     rows_gram, columns_gram         X_J X_I' and X_K' D X_L
     take_rows, take_columns, take   parts as designs of the same kind; thin: stored sparsely
-    with_rows, beside               such parts joined
+    with_rows, rows_and, beside     such parts joined
     dense_rows, dense_columns       parts as dense float64 arrays; row, column, dense
     sparse, entries, gram_cost      what it costs, so that methods can be chosen; column_entries
     scaled, centred                 views: X V and sqrt(d) (X - 1 m'), without a copy of X

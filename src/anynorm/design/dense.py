@@ -186,10 +186,10 @@ class DenseDesign(Design):
     def take_rows(self, rows: Places) -> DenseDesign:
         return DenseDesign(self._rows(rows), self.scale, self)
 
-    def with_rows(self, more: Array) -> Design:
-        if not self._many_rows or self.scale is not None or self.stored.dtype != np.float64:
-            return super().with_rows(more)
-        return DenseDesign(self._rows(np.arange(self.n), more), None, self)
+    def rows_and(self, rows: Places, more: Array) -> Design:
+        if self.scale is not None or self.stored.dtype != np.float64:
+            return super().rows_and(rows, more)
+        return DenseDesign(self._rows(rows, more), None, self)
 
     def _rows(self, rows: Places, more: Array | None = None) -> Array:
         """Some rows as they are stored, and then perhaps some more."""

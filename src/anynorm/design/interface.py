@@ -331,6 +331,10 @@ class Design(ABC):
         """X with dense rows below it, without a scale."""
         return self._in_memory(np.vstack([self.dense(), more]))
 
+    def rows_and(self, rows: Places, more: Array) -> Design:
+        """The chosen rows with dense rows below them, without a scale."""
+        return self.take_rows(rows).with_rows(more)
+
     def beside(self, other: Any) -> Design:
         """The columns of X and of a design of the same kind, side by side, without a scale."""
         out = np.empty((self.n, self.p + other.p), order="F")

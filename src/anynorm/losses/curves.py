@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,15 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 _LEAST_SHARE = 1e-3  # of the largest curvature, in a model: where h is straight, steps stay finite
+
+
+class Terms(NamedTuple):
+    """Residuals, their duals a = h'(r), y a, and the sum of ``|a r|``."""
+
+    residual: Array
+    dual: Array
+    beta: Array
+    size: float
 
 
 class Derivatives(ABC):
@@ -34,6 +43,18 @@ class Derivatives(ABC):
     def slope(self, residual: Array, change: Array, step: float) -> float:
         """Return ``change' h'(residual - step change)``."""
         return float(change @ self.dual(residual - step * change))
+
+    def terms(self, y: Array, scores: Array, bias: float) -> Terms:
+        """Return what belongs to ``r = 1 - y (scores + bias)``."""
+        residual = 1.0 - y * (scores + bias)
+        dual = self.dual(residual)
+        return Terms(residual, dual, y * dual, float(np.abs(dual) @ np.abs(residual)))
+
+    def curved(self, residual: Array) -> tuple[NDArray[np.intp], Array]:
+        """Return the rows with h'' > 0, and h'' of them."""
+        curvature = self.curvature(residual)
+        rows = np.flatnonzero(curvature > 0)
+        return rows, curvature[rows]
 
 
 @dataclass(frozen=True)

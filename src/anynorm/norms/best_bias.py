@@ -40,7 +40,7 @@ def extremes(t: Array, y: Array, one_sided: bool) -> Interval:
     """
     if not one_sided:
         return float(t.min()), float(t.max())
-    low, high = np.where(y < 0, t, math.inf), np.where(y > 0, t, -math.inf)
+    low, high = t.compress(y < 0), t.compress(y > 0)  # twice as fast as t[y < 0], or np.where
     return float(low.min(initial=math.inf)), float(high.max(initial=-math.inf))
 
 

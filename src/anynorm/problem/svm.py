@@ -284,6 +284,10 @@ class Problem:
 
     def zero_primal(self) -> float:
         """Return P at zero coefficients and zero bias, the scale of the problem."""
+        return self._zero_primal
+
+    @cached_property
+    def _zero_primal(self) -> float:
         return self.loss.value(np.ones(self.n_rows), self.C, self.sample_weight)
 
     def pull_back(self, a: Array) -> Array:

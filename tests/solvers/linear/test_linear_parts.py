@@ -57,6 +57,25 @@ def test_the_same_optimum_with_and_without_parts(loss, noise, intercept, weighte
     assert again.dual <= best.certificate.primal * (1 + 1e-12)
 
 
+def test_rows_are_not_left_out_where_the_sample_cannot_tell_which():
+    """400,000 x 200: the near rows of such a sample had an optimum of their own, gap 0.9."""
+    X, y = data(20_000, 40, 1.0)
+    problem = Problem(y=y, C=1.0, loss=get_loss("hinge"), X=X)
+    solved = []
+
+    def solve_part(part, **options):
+        solved.append(part.n_rows)
+        return SOLVE_PART(part, **options)
+
+    assert not RowSearch(problem, solve_part, incumbent(problem, 1e-4)).run()
+    assert solved == [79, 1250]  # the samples, and no part
+    X, y = data(160_000, 5, 1.0)
+    problem = Problem(y=y, C=1.0, loss=get_loss("hinge"), X=X)
+    solved.clear()
+    assert RowSearch(problem, solve_part, incumbent(problem, 1e-4)).run()
+    assert len(solved) == 3  # one part is enough
+
+
 @st.composite
 def problems_with_ties(draw):
     """A few hundred rows on a grid, many repeated, perhaps weighted, of classes that overlap."""

@@ -29,6 +29,12 @@ def test_compiled_sums_are_those_of_the_vectors(n_jobs):
         assert found == pytest.approx(plain.slope(residual, change, 0.7))
         found = compiled.cost_and_gap(residual, dual)
         assert found == pytest.approx(plain.cost_and_gap(residual, dual))
+        for value, right in zip(
+            compiled.terms(y, scores, 0.3), plain.terms(y, scores, 0.3), strict=True
+        ):
+            np.testing.assert_allclose(value, right, rtol=1e-12, atol=1e-15)
+        for value, right in zip(compiled.curved(residual), plain.curved(residual), strict=True):
+            np.testing.assert_array_equal(value, right)
 
 
 def test_the_derivative_is_that_of_the_conjugate():

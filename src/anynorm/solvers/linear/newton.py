@@ -31,7 +31,10 @@ _SHORT_STEPS = 8  # in a row: the method crawls, and another one takes over
 
 @dataclass
 class Iterate:
-    """Where the method stands: u, b, the scores A u, and what follows from them."""
+    """Where the method stands: u, b, the scores A u, and what follows from them.
+
+    `size` is that of F's terms, against which rounding is measured.
+    """
 
     u: np.ndarray
     bias: float
@@ -39,12 +42,8 @@ class Iterate:
     residual: np.ndarray
     dual: np.ndarray
     dual_u: np.ndarray
+    size: float
     crawling: bool = False
-
-    @property
-    def size(self) -> float:
-        """The size of F's terms, against which rounding is measured."""
-        return float(self.u @ self.u + np.abs(self.dual) @ np.abs(self.residual))
 
     @property
     def inner_gap(self) -> float:
@@ -74,24 +73,20 @@ def minimise_smooth(
     idle, smallest, since, short = 0, np.inf, 0, 0
     while True:
         bias = balanced_bias(curve, y, scores, bias, precision)
-        residual = 1.0 - y * (scores + bias)
-        dual = curve.dual(residual)
-        dual_u = features.rmatvec(y * dual)
-        at = Iterate(u, bias, scores, residual, dual, dual_u)
+        residual, dual, beta, size = curve.terms(y, scores, bias)
+        dual_u = features.rmatvec(beta)
+        at = Iterate(u, bias, scores, residual, dual, dual_u, float(u @ u) + size)
         if done(at) or since > _PATIENCE or not budget.spend(1):
             return at
         gap = at.inner_gap
         smallest, since = (gap, 0) if gap < 0.5 * smallest else (smallest, since + 1)
-        curvature = curve.curvature(residual)
-        rows = np.flatnonzero(curvature > 0)
+        rows, curvature = curve.curved(residual)
         gradient = u - dual_u
-        bias_gradient = 0.0 if np.isinf(precision) else precision * bias - float(y @ dual)
+        bias_gradient = 0.0 if np.isinf(precision) else precision * bias - float(beta.sum())
         forcing = min(0.1, np.sqrt(np.linalg.norm(gradient) / (1.0 + np.linalg.norm(u))))
         try:
             with budget.watched():
-                system = NewtonSystem(
-                    features, rows, curvature[rows], precision, budget, forcing=forcing
-                )
+                system = NewtonSystem(features, rows, curvature, precision, budget, forcing=forcing)
                 d, e = system.solve(gradient, bias_gradient)
         except OutOfTime:
             return at
@@ -107,13 +102,15 @@ def minimise_smooth(
         if short > _SHORT_STEPS:
             at.crawling = True
             return at
-        moved = u + step * d
-        u, bias, scores = moved, bias + step * e, scores + step * along
+        along *= step
+        along += scores
+        u, bias, scores = u + step * d, bias + step * e, along
 
 
 def _line_search(y, curve, precision, at, d, e, along):
     """Return t >= 0 where dF/dt has nearly vanished (false position), and dF/dt at 0."""
-    change = y * (along + e)
+    change = along + e
+    change *= y
     linear, quadratic = float(at.u @ d), float(d @ d)
     if np.isfinite(precision):
         linear += precision * at.bias * e

@@ -37,6 +37,7 @@ _SAMPLE = 16  # one row of so many makes the sample, and one of its rows of so m
 _SAMPLE_TOL = {False: 1e-2, True: 1e-4}  # with kinks as the hinge, smooth
 _MOST = 0.2  # of the rows: what is solved for at once
 _LEAST, _MORE = 0.03, 0.1  # of the rows: the fewest to solve for lie between, by the sample's duals
+_ERRORS = 2.5  # of a margin by the sample, on either side of 1: with kinks, rows within them decide
 _ROOM = 1.5  # rows to solve for, for each that costs or has crossed
 _PART_TOL = 0.5  # of tol, for a part: the rest is for the rows left out
 
@@ -80,7 +81,7 @@ class RowSearch:
         """Solve to the gap asked for; False, with coef and bias to start from, if it pays not."""
         if not self._solve_samples():
             return False
-        self._look()
+        self.scores = self.problem.design.matvec(self.coef)  # the sample's bias is near enough
         work = self._near(np.empty(0, np.intp))
         for _ in range(8):  # of parts: after these, all rows are solved for
             if work is None or not self.best.budget.goes_on():
@@ -109,8 +110,15 @@ class RowSearch:
             )
             self._keep(found)
         support = np.count_nonzero(found.dual) / size
-        self.least = int(min(max(_ROOM * support, _LEAST), _MORE) * len(alive))
-        return self.hinge or bool(_ROOM * support <= _MOST)
+        if not self.hinge:
+            self.least = int(min(max(_ROOM * support, _LEAST), _MORE) * len(alive))
+            return bool(_ROOM * support <= _MOST)
+        # Margins by m rows are off by sqrt(p support / m) / density, which is that of the margins
+        # at 1 (a sandwich estimate).  So many rows are where 1 may be, whatever their density:
+        # to solve for fewer of them leaves the others nothing that holds them back.
+        share = 2 * _ERRORS * math.sqrt((p.n_coefs + 1) * support / size)
+        self.least = int(max(share, _LEAST) * len(alive))
+        return share <= _MOST
 
     def _keep(self, found: Solution) -> None:
         assert found.coef is not None
@@ -131,10 +139,9 @@ class RowSearch:
         below = [np.flatnonzero(beyond & (p.y == side)) for side in (1.0, -1.0)]
         below = [rows for rows in below if self.hinge and self.weights[rows].sum() > 0]
         sums = [float(self.weights[rows].sum()) for rows in below]
-        rows_at_work = p.design.take_rows(work)
         part = replace(
             p,
-            X=rows_at_work.with_rows(self._means(below)) if below else rows_at_work,
+            X=p.design.rows_and(work, self._means(below)) if below else p.design.take_rows(work),
             y=np.concatenate([p.y[work], *(p.y[rows[:1]] for rows in below)]),
             sample_weight=np.concatenate([self.weights[work], sums]),
         )
@@ -159,10 +166,9 @@ class RowSearch:
 
     def _means(self, groups: list[np.ndarray]) -> np.ndarray:
         """The weighted means of groups of rows, without a copy of them."""
-        share = np.zeros((self.problem.n_rows, len(groups)))
-        for k, rows in enumerate(groups):
-            share[rows, k] = self.weights[rows] / self.weights[rows].sum()
-        return self.problem.design.rmatvec(share).T
+        shares = [self.weights[rows] / self.weights[rows].sum() for rows in groups]
+        X = self.problem.design
+        return np.array([X.rmatvec(a, rows=rows) for a, rows in zip(shares, groups, strict=True)])
 
     def _near(self, work: np.ndarray) -> np.ndarray | None:
         """The rows nearest to margin 1, those at work among them; None where they are too many."""

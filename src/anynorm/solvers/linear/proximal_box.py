@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.design.threads import share
-from anynorm.losses.curves import Derivatives
+from anynorm.losses.curves import Derivatives, Terms
 
 Array = NDArray[np.float64]
 
@@ -58,6 +58,27 @@ class ProximalBox(Derivatives):
         from anynorm.solvers.linear.proximal_loops import slope
 
         return self._summed(slope, 1, residual, change, float(step))[0]
+
+    def terms(self, y: Array, scores: Array, bias: float) -> Terms:
+        """Return what belongs to ``r = 1 - y (scores + bias)``."""
+        if not self.compiled:
+            return super().terms(y, scores, bias)
+        from anynorm.solvers.linear.proximal_loops import terms
+
+        residual, dual, beta = np.empty((3, len(y)))
+        size = self._summed(terms, 1, y, scores, float(bias), residual, dual, beta)[0]
+        return Terms(residual, dual, beta, size)
+
+    def curved(self, residual: Array) -> tuple[NDArray[np.intp], Array]:
+        """Return the rows with h'' > 0, and h'' of them."""
+        if not self.compiled:
+            return super().curved(residual)
+        from anynorm.solvers.linear.proximal_loops import between
+
+        inside = np.empty(len(residual), dtype=np.bool_)
+        self._summed(between, 1, residual, inside)
+        rows = np.flatnonzero(inside)
+        return rows, self.sigma[rows]
 
     def cost_and_gap(self, residual: Array, dual: Array) -> tuple[float, float]:
         """Return the loss whose conjugate is the box, and how much `dual` falls short of it."""

@@ -23,6 +23,33 @@ def totals(first, last, step, center, sigma, lower, upper, y, scores, bias, sums
 
 
 @loop
+def terms(
+    first, last, step, center, sigma, lower, upper, y, scores, bias, residual, dual, beta, sums
+):
+    """Residuals 1 - y (scores + bias), their duals and y times these; of |dual residual|."""
+    for k in range(first, last):
+        size = 0.0
+        for i in range(k * step, min((k + 1) * step, y.size)):
+            r = 1.0 - y[i] * (scores[i] + bias)
+            a = min(max(center[i] + sigma[i] * r, lower[i]), upper[i])
+            residual[i], dual[i], beta[i] = r, a, y[i] * a
+            size += abs(a * r)
+        sums[k, 0] = size
+
+
+@loop
+def between(first, last, step, center, sigma, lower, upper, residual, inside, sums):
+    """Whether the duals of residuals are between their bounds; how many are."""
+    for k in range(first, last):
+        count = 0
+        for i in range(k * step, min((k + 1) * step, residual.size)):
+            free = center[i] + sigma[i] * residual[i]
+            inside[i] = (free > lower[i]) & (free < upper[i])
+            count += inside[i]
+        sums[k, 0] = count
+
+
+@loop
 def slope(first, last, step, center, sigma, lower, upper, residual, change, t, sums):
     """Of change h' at the residuals after a step of length t."""
     for k in range(first, last):
