@@ -30,6 +30,7 @@ from sklearn.pipeline import make_pipeline
 from anynorm import LinearSVC, SparseSVCCV, sparse_svm_path
 from anynorm.datasets import make_relevant
 from anynorm.estimators._cross_validation import splits_of
+from anynorm.estimators._path_search import _Stages
 from anynorm.estimators._score_curve import ScoreCurve
 from tests.estimators.plain import noisy_classes
 
@@ -340,6 +341,27 @@ def test_storage_and_threads_do_not_matter():
         assert two.s_ == pytest.approx(one.s_, rel=1e-7)
         assert two.best_score_ == pytest.approx(one.best_score_)
         np.testing.assert_allclose(two.coef_, one.coef_, atol=1e-7)
+
+
+@pytest.mark.parametrize("too_far", [False, True])
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_the_path_of_all_rows_begins_beside_the_folds_and_is_the_same(monkeypatch, too_far, n_jobs):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 40))
+    y = np.where(X[:, :3].sum(axis=1) + 0.5 * rng.normal(size=150) > 0, 1, -1)
+    follow, stages = _Stages._follow, []
+
+    def noted(self, folds, price, sure):
+        stages.append(sure / price)
+        follow(self, folds, price, 64 * sure if too_far else sure)
+
+    monkeypatch.setattr(_Stages, "_follow", noted)
+    model = SparseSVCCV(n_jobs=n_jobs).fit(X, y)
+    assert model.path_.stopped == "s_max"  # the folds have stopped it
+    assert set(stages) == {0.5}
+    path = sparse_svm_path(X, y, s_max=float(model.path_.s[-1]))
+    np.testing.assert_allclose(model.path_.s, path.s, rtol=1e-12)
+    np.testing.assert_allclose(model.path_.penalties, path.penalties, rtol=1e-9)
 
 
 def test_max_features():

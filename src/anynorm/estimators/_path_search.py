@@ -94,13 +94,16 @@ class PathSearch:
         return self.data.n_problems > 1 and self.estimator.multiclass != "one_s"
 
     def run(self) -> SearchedPaths:
-        """Follow the paths of the folds, then those of all rows."""
-        folds, stop = _Stages(self).run()
+        """Follow the paths of the folds, and those of all rows as far as these say."""
+        all_rows = [_AllRows(self, index) for index in range(self.data.n_problems)]
+        folds, stop = _Stages(self, all_rows).run()
         scored = ScoredFolds(self, folds, stop)
         report = of_any(self._telling("all rows", len(folds) / (len(folds) + 1), scored.best))
         paths = run_all(
             self.data.n_problems,
-            lambda index, progress: self._follow_all_rows(index, scored, progress),
+            lambda index, progress: all_rows[index].followed(
+                scored.end_for_all_rows(index, whole=self.whole), progress
+            ),
             report=report,
         )
         return SearchedPaths(scored, paths)
@@ -148,18 +151,6 @@ class PathSearch:
         limit = self.estimator.time_limit
         return None if limit is None else self.began + float(limit) * share
 
-    def _follow_all_rows(
-        self, index: int, scored: ScoredFolds, progress: Report | None
-    ) -> SolutionPath:
-        began, grown = time.monotonic(), self.growing(self.data, self.data.codes, index)
-        path = grown.follow(
-            **scored.end_for_all_rows(index, whole=self.whole),
-            deadline=self.deadline(1.0),
-            progress=progress,
-        )
-        self.say(path, index, "all rows", time.monotonic() - began)
-        return path
-
     def say(self, path: SolutionPath, index: int, where: str, seconds: float) -> None:
         """Print a line for a path that is done, where that is asked for."""
         if self.estimator.verbose:
@@ -179,11 +170,50 @@ class PathSearch:
         )
 
 
+class _AllRows:
+    """The path of all rows in one binary problem: the longest of all, and begun beside the others.
+
+    How far it has to go is known when the folds are done; that it has to go to half of their C
+    is known before.
+    """
+
+    def __init__(self, search: PathSearch, index: int) -> None:
+        self.search, self.index = search, index
+        self.growing: GrowingPath | None = None
+        self.path: SolutionPath | None = None
+        self.seconds = 0.0
+
+    def go_on(self, report: Report | None, **end: float | None) -> SolutionPath:
+        """Follow the path on to an end."""
+        began = time.monotonic()
+        if self.growing is None:
+            search = self.search
+            self.growing = search.growing(search.data, search.data.codes, self.index)
+        self.path = self.growing.follow(**end, progress=report)
+        self.seconds += time.monotonic() - began
+        return self.path
+
+    def followed(self, end: dict[str, float], report: Report | None) -> SolutionPath:
+        """The path to its end; once more from its beginning where it has gone further already."""
+        path = self.path
+        if path is not None and (
+            path.s[-1] > end.get("s_max", math.inf)
+            or path.penalties[-1] < end.get("penalty_min", 0.0)
+        ):
+            self.growing = None
+        path = self.go_on(report, **end, deadline=self.search.deadline(1.0))
+        self.search.say(path, self.index, "all rows", self.seconds)
+        return path
+
+
 class _Stages:
     """The paths of the folds, all followed to one C, then to twice that, and so on."""
 
-    def __init__(self, search: PathSearch) -> None:
+    def __init__(self, search: PathSearch, all_rows: list[_AllRows]) -> None:
         self.search, self.count = search, len(search.folds.splits)
+        # With a limit the folds' time comes first; and just to the choice may be less than this.
+        alone = search.estimator.time_limit is not None or not search.whole
+        self.beside = [] if alone else all_rows
         self.prices, self.scores = np.empty(0), np.empty((0, 1))
         self.stage = 0
         self.beginning = 0.0  # the seconds that the last fold took to begin
@@ -205,10 +235,7 @@ class _Stages:
         self.scores = np.array([[fold.scored(np.array([least / 2]))[0] for fold in folds]])
         while True:
             price = least * 2.0**self.stage if self.stage < _LAST_STAGE else math.inf
-            self._each(
-                lambda fold, report: folds[fold].follow(price, report),  # noqa: B023
-                len(folds),
-            )
+            self._follow(folds, price, least * 2.0 ** (self.stage - 1))
             if all(fold.ended for fold in folds) or any(fold.cut for fold in folds):
                 break
             stop = self._look(folds, price)
@@ -217,6 +244,17 @@ class _Stages:
             stop = None
             self.stage += 1
         return [fold.done() for fold in folds], stop
+
+    def _follow(self, folds: list[_FoldInProgress], price: float, sure: float) -> None:
+        """Follow the folds to a C, and all rows to a smaller one that they will need anyway."""
+
+        def work(k: int, report: Report | None) -> None:
+            if k < len(folds):
+                folds[k].follow(price, report)
+            else:
+                self.beside[k - len(folds)].go_on(report, penalty_min=1.0 / sure)
+
+        self._each(work, len(folds) + (len(self.beside) if math.isfinite(sure) else 0))
 
     def _each(
         self, work: Callable[[int, Report | None], Any], count: int | None = None
@@ -237,11 +275,13 @@ class _Stages:
     def _report(self, fold: int, state: Any) -> None:
         assert self.search.tell is not None
         best = self.scores.mean(axis=1).max(initial=math.nan) if len(self.scores) else math.nan
-        rows = len(self.search.folds.splits[fold][0])
+        whole = fold >= self.count
+        rows = self.search.data.X.shape[0] if whole else len(self.search.folds.splits[fold][0])
         part = min(1.0, state.iteration / (JOINTS_PER_ROW * rows))
+        where = "all rows" if whole else f"fold {fold + 1} of {self.count}"
         self.search.tell(
             SearchState(
-                f"fold {fold + 1} of {self.count}, {state.iteration:,} pivots of the path",
+                f"{where}, {state.iteration:,} pivots of the path",
                 part * self.count / (self.count + 1),
                 float(best),
             )

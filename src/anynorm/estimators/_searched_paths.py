@@ -212,11 +212,13 @@ class ScoredFolds:
 
     def _counts(self, s: np.ndarray) -> np.ndarray:
         """The numbers of features that the folds use at every s, which are those of a segment."""
-        return np.column_stack([_features_along(fold.paths, s) for fold in self.folds])
+        found = self._in_folds(lambda fold: _features_along(self.folds[fold].paths, s))
+        return np.column_stack(found)
 
     def _counts_at_prices(self, prices: np.ndarray) -> np.ndarray:
         """The numbers of features that the folds use at every C."""
-        return np.column_stack([_features_at(fold.paths, prices) for fold in self.folds])
+        found = self._in_folds(lambda fold: _features_at(self.folds[fold].paths, prices))
+        return np.column_stack(found)
 
     def places(self, paths: Sequence[SolutionPath], choice: Choice) -> list[float]:
         """The s of a choice on each of some paths, their last where they do not reach it."""

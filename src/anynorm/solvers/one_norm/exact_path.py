@@ -18,9 +18,9 @@ from dataclasses import replace
 import numpy as np
 import scipy.sparse as sp
 
-from anynorm.design.blocks import row_ranges
+from anynorm.design.blocks import ranges
 from anynorm.design.far_columns import FAR, far_means
-from anynorm.design.limits import VERIFIED
+from anynorm.design.limits import BLOCK_ENTRIES, VERIFIED
 from anynorm.problem import Problem
 from anynorm.problem.path_record import PathRecord, compacted
 from anynorm.problem.solution import Progress
@@ -388,7 +388,7 @@ def _slope_changes(record: PathRecord) -> np.ndarray:
     joint = np.ones(count, dtype=bool)
     used, places = compacted(record.indices)
     width = len(used) + 1
-    for inner in row_ranges(max(0, count - 2), width):
+    for inner in ranges(max(0, count - 2), max(8, BLOCK_ENTRIES // width)):
         # the knots of this block, and one more at each end
         knots = np.zeros((inner.stop - inner.start + 2, width))
         entries = slice(record.indptr[inner.start], record.indptr[inner.stop + 2])
@@ -397,7 +397,8 @@ def _slope_changes(record: PathRecord) -> np.ndarray:
         knots[:, -1] = record.intercepts[inner.start : inner.stop + 2]
         slopes = np.diff(knots, axis=0)
         slopes /= np.diff(record.s[inner.start : inner.stop + 2])[:, None]
-        turns = np.abs(np.diff(slopes, axis=0)).max(axis=1)
-        sizes = np.abs(slopes).max(axis=1)
+        turns = np.diff(slopes, axis=0)
+        turns = np.abs(turns, out=turns).max(axis=1)
+        sizes = np.abs(slopes, out=slopes).max(axis=1)
         joint[1:-1][inner] = turns > _STRAIGHT * np.maximum(sizes[1:], sizes[:-1])
     return joint
