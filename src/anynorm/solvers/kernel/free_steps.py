@@ -140,7 +140,7 @@ class FreeSteps:
         """W of the two rules."""
         rules = np.column_stack([np.ones(len(self.base)), face.sign[self.base]])
         self.column[:] = -1
-        self.W = self._solve_lower(rules)
+        self.W = self.room = self._solve_lower(rules)
         self.products = (self.W.T @ self.W).astype(np.float64)
 
     def _solve_lower(self, right: Array) -> Any:
@@ -158,11 +158,17 @@ class FreeSteps:
             right[:, outside] = self.rows.entries(
                 face.row[new[outside]], face.row[self.base], self.factor.dtype
             ).T
-        self.column[new] = self.W.shape[1] + np.arange(len(new))
-        W = np.concatenate([self.W, self._solve_lower(right)], axis=1)
-        more = (W.T @ W[:, self.W.shape[1] :]).astype(np.float64)
-        self.products = np.block([[self.products, more[: self.W.shape[1]]], [more.T]])
-        self.W = np.asfortranarray(W)
+        known, count = self.W.shape[1], self.W.shape[1] + len(new)
+        self.column[new] = np.arange(known, count)
+        if count > self.room.shape[1]:
+            self.room = np.empty((len(self.base), count + count // 2), self.W.dtype, order="F")
+            self.room[:, :known] = self.W
+        self.room[:, known:count] = self._solve_lower(right)
+        W = self.W = self.room[:, :count]
+        parts = list(ranges(count, _COLUMNS))
+        products = run(lambda k: W[:, parts[k]].T @ W[:, known:], len(parts))
+        more = np.concatenate(products).astype(np.float64)
+        self.products = np.block([[self.products, more[:known]], [more.T]])
 
     def _solved(
         self, face: Face, extra: Index, settled: Mask, d: Array, tight: bool
@@ -194,12 +200,13 @@ class FreeSteps:
         M[e : e + n_rules, :e] += rules[:, open_extra]
         M[:e, e : e + n_rules] += rules[:, open_extra].T
         r = np.concatenate([extra_pull[open_extra], -rules[:, ~open_extra] @ moved, known[fixed]])
-        W = self.W[:, columns]
         try:
-            y = np.linalg.solve(M, r - (W.T @ z).astype(np.float64))
+            y = np.linalg.solve(M, r - (self.W.T @ z)[columns].astype(np.float64))
         except np.linalg.LinAlgError:
             return None
-        right = z - W @ y.astype(W.dtype)
+        weights = np.zeros(self.W.shape[1], self.W.dtype)
+        weights[columns] = y
+        right = z - self.W @ weights
         found = known.copy()
         base = solve_triangular(
             self.factor, right, lower=True, trans=1, overwrite_b=True, check_finite=False
