@@ -220,3 +220,18 @@ def test_progress_is_printed(capsys):
     printed = capsys.readouterr().out
     assert "class 2 against the rest: iteration 1" in printed
     assert "40 rows, 5 features" in printed
+
+
+def test_warm_starts_save_iterations_of_conjugate_gradients():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 5))
+    labels = (rows[:, 0] + rng.normal(size=400) > 0).astype(int)
+    cold = LeastSquaresSVC(C=1.05, solver="cg", tol=1e-8).fit(rows, labels)
+    warm = LeastSquaresSVC(C=1.0, solver="cg", tol=1e-8, warm_start=True).fit(rows, labels)
+    warm.set_params(C=1.05).fit(rows, labels)
+    assert warm.n_iter_ < cold.n_iter_
+    assert warm.certificate_.gap <= 1e-8
+    np.testing.assert_allclose(
+        warm.decision_function(rows), cold.decision_function(rows), atol=1e-3
+    )
+    assert warm.fit(rows[:300], labels[:300]).certificate_.gap <= 1e-8  # another shape: anew

@@ -86,6 +86,10 @@ def test_one_standard_error_takes_the_sparsest():
     # two folds, 0.9 -+ 0.02: the standard error is 0.02
     assert choose("one_se", table(means, spread=0.02), features) == (0, 1)
     assert choose("one_se", table(means, spread=0.005), features) == (1, 1)
+    # "fewest" goes as far as it is told, or 0.01, or one standard error where that is more
+    assert choose("fewest", table(means, spread=0.005), features, 0.02) == (0, 1)
+    assert choose("fewest", table(means, spread=0.005), features, 0.0) == (1, 1)
+    assert choose("fewest", table(means, spread=0.02), features) == (0, 1)
 
 
 def test_a_number_of_Cs_is_a_logarithmic_grid():

@@ -19,6 +19,7 @@ from anynorm.estimators._cross_validation import (
     score_columns,
     scorer_of,
     standard_error,
+    tolerance_of,
 )
 from anynorm.estimators._docs import documented_like
 from anynorm.estimators._fitting import (
@@ -75,12 +76,17 @@ class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
     scoring : str, callable or None, default=None
         What to maximise: a scorer's name or a callable ``(estimator, X, y)``; None is accuracy.
         Where `sample_weight` is given, it counts in the score too.
-    rule : {"best", "paper", "one_se"}, default="best"
-        How to choose from the table of mean scores.  "best": the highest; ties go to the smaller
-        C, then to fewer rounds.  "paper": for each number of rounds take the rounded-down median
-        of the values of C that reach the best score there, then the number of rounds whose best
-        score is highest, fewest at ties.  "one_se": of all cells within one standard error of the
-        best one, the one with the fewest features; ties go to fewer rounds, then to the smaller C.
+    rule : {"best", "one_se", "fewest", "paper"}, default="best"
+        How to choose from the table of mean scores; the first three as in `SparseSVCCV` and
+        `SVCCV`.  "best": the highest; ties go to the smaller C, then to fewer rounds.  "one_se":
+        the simplest within one standard error of the best, which is the one with the fewest
+        features.  "fewest": the fewest features among the scores within `score_tolerance` of the
+        best.  Ties of both go to fewer rounds, then to the smaller C.  "paper": for each number of
+        rounds take the rounded-down median of the values of C that reach the best score there,
+        then the number of rounds whose best score is highest, fewest at ties.
+    score_tolerance : float or None, default=None
+        How far below the best score ``rule="fewest"`` may go.  None: 0.01, or one standard error
+        where that is more.
     prune, loss, fit_intercept, intercept_scaling, class_weight : as in `ReweightedSVC`
     calibration : {"sigmoid", "isotonic"} or None, default=None
         How `predict_proba` follows from the scores: by a sigmoid (Platt's method), or by a
@@ -154,7 +160,7 @@ class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
     (True, True)
     """
 
-    _rules = ("best", "paper", "one_se")
+    _rules = ("best", "one_se", "fewest", "paper")
 
     def __init__(
         self,
@@ -165,6 +171,7 @@ class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
         cv: Any = 5,
         scoring: Any = None,
         rule: str = "best",
+        score_tolerance: float | None = None,
         prune: bool = True,
         loss: str | Loss = "hinge",
         fit_intercept: bool = True,
@@ -184,6 +191,7 @@ class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
         self.cv = cv
         self.scoring = scoring
         self.rule = rule
+        self.score_tolerance = score_tolerance
         self.prune = prune
         self.loss = loss
         self.fit_intercept = fit_intercept
@@ -213,10 +221,13 @@ class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
         return ReweightedSVC(C=float(C), n_rounds=int(n_rounds), **given)
 
 
-def choose(rule: str, scores: np.ndarray, features: np.ndarray) -> tuple[int, int]:
+def choose(
+    rule: str, scores: np.ndarray, features: np.ndarray, tolerance: float | None = None
+) -> tuple[int, int]:
     """The cell (place of C, place of the round) that a rule of `ReweightedSVCCV` takes.
 
-    `scores` and `features` are by C, which ascends, round and fold.
+    `scores` and `features` are by C, which ascends, round and fold; `tolerance`, of "fewest", is
+    as in `tolerance_of`.
     """
     mean = scores.mean(axis=2)
     best = mean.max()
@@ -229,7 +240,8 @@ def choose(rule: str, scores: np.ndarray, features: np.ndarray) -> tuple[int, in
         c, rounds = np.argwhere(mean >= best - same)[0]
         return int(c), int(rounds)
     top = scores[np.unravel_index(np.argmax(mean), mean.shape)]
-    cells = np.argwhere(mean >= best - standard_error(top) - same)
+    below = standard_error(top) if rule == "one_se" else tolerance_of(tolerance, top)
+    cells = np.argwhere(mean >= best - below - same)
     used = features.mean(axis=2)
     c, rounds = min(cells.tolist(), key=lambda cell: (used[tuple(cell)], cell[1], cell[0]))
     return c, rounds
@@ -248,7 +260,9 @@ class WalkSearch(TableSearch):
         data = labelled(model, self.data.X, self.y, self.weights, self.data.feature_names)
         self.tol = _FOLD_TOL * float(estimator.tol)
         self.fill(shared=shared_over_C(binary_problem(model, data, 0), self.tol))
-        chosen, rounds = choose(estimator.rule, self.scores, self.features)
+        chosen, rounds = choose(
+            estimator.rule, self.scores, self.features, estimator.score_tolerance
+        )
         model = estimator._model(self.grid[chosen], rounds + 1)
         walks = model._walks(data, self.end, of_any(self.report))
         found: dict[str, Any] = {

@@ -10,7 +10,7 @@ import numpy as np
 
 RULES = {
     "sparse": ("best", "one_se", "fewest"),
-    "reweighted": ("best", "paper", "one_se"),
+    "reweighted": ("best", "one_se", "fewest", "paper"),
     "budget": ("best", "one_se", "fewest"),
     "least-norm": ("best", "one_se"),
     "least-squares": ("best", "one_se"),

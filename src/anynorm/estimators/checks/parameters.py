@@ -124,13 +124,17 @@ _RULES: dict[str, Rule] = {
     ),
     "loss": (
         lambda value: value in LOSSES if isinstance(value, str) else isinstance(value, Loss),
-        f"one of {', '.join(map(repr, LOSSES))} or a loss of your own (anynorm.losses.Loss)",
+        f"one of {', '.join(map(repr, LOSSES))} or a loss of your own (anynorm.losses.Loss). Norms "
+        "of the slacks, as 'l2', are the slack of SVC",
     ),
     "slack": (
         lambda value: (
             value in NAMED_NORMS if isinstance(value, str) else isinstance(value, Norm | SquaredL2)
         ),
-        f"one of {', '.join(map(repr, NAMED_NORMS))} or a norm of anynorm.norms, e.g. TopK(10)",
+        f"one of {', '.join(map(repr, NAMED_NORMS))} or a norm of anynorm.norms, e.g. TopK(10). "
+        "'l2' is the length of the slacks, 'squared_l2' the sum of their squares; as losses are "
+        "called elsewhere: hinge and absolute are 'l1', squared_hinge and squared 'squared_l2', "
+        "with constraints='inequality' and 'equality'",
     ),
     "constraints": one_of(("inequality", "equality")),
     "kernel": (
