@@ -97,8 +97,8 @@ class BudgetSVC(KernelClassifier):
         the same relative to the primal value.  Its status is "optimal" only where that is next to
         nothing.  The dual value is that of the problem's own solution, to a gap of 0.01 where there
         are more than 4000 rows.  Above 30 000 rows it is the value at the dual variables of the
-        problem over the span, or at part of them: a bound still, but a weak one.  Without
-        ``strict=True`` it is ``certificate_``.
+        problem over the span, or at 60 000 of them: a bound still, but a weak one, with a gap of
+        nearly 1 where the rows are many.  Without ``strict=True`` it is ``certificate_``.
     n_support_full_ : ndarray of shape (K,)
         The number of rows of each class that have a dual variable in ``certificate_full_``: the
         support vectors without a limit up to 30 000 rows.

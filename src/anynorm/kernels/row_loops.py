@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from anynorm.design.compiled import loop
 
-STRIP = 512  # scores of a part, which stay in the nearest cache while rows pass by
+STRIP = 512  # scores of a part: threads share them in such parts
+TOGETHER = 2  # parts that stay in the nearest cache while rows pass by, in longer stretches
 ROWS = 16  # of a part of a small square
 
 
@@ -24,22 +25,30 @@ def small_square(first, last, store, slots, index, known, place, out):
 @loop
 def add_rows(first, last, store, slots, weights, scores, begin):
     """Scores += sum_k weights_k K[row_k], for some strips from one place on."""
-    q = slots.size
-    for strip in range(first, last):
-        start = begin + strip * STRIP
-        stop = min(start + STRIP, scores.size)
+    q, end = slots.size, min(begin + last * STRIP, scores.size)
+    for start in range(begin + first * STRIP, end, TOGETHER * STRIP):
+        stop = min(start + TOGETHER * STRIP, end)
         k = 0
-        while k + 4 <= q:
+        while k + 8 <= q:  # scores are read and written once for so many rows
             a, b, c, d = (
                 store[slots[k]],
                 store[slots[k + 1]],
                 store[slots[k + 2]],
                 store[slots[k + 3]],
             )
-            wa, wb, wc, wd = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+            e, f, g, h = (
+                store[slots[k + 4]],
+                store[slots[k + 5]],
+                store[slots[k + 6]],
+                store[slots[k + 7]],
+            )
+            w = weights[k : k + 8]
+            wa, wb, wc, wd, we, wf, wg, wh = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
             for i in range(start, stop):
-                scores[i] += wa * a[i] + wb * b[i] + wc * c[i] + wd * d[i]
-            k += 4
+                scores[i] += (wa * a[i] + wb * b[i] + wc * c[i] + wd * d[i]) + (
+                    we * e[i] + wf * f[i] + wg * g[i] + wh * h[i]
+                )
+            k += 8
         while k < q:
             a, wa = store[slots[k]], weights[k]
             for i in range(start, stop):
