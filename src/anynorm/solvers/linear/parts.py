@@ -110,15 +110,17 @@ class RowSearch:
             )
             self._keep(found)
         support = np.count_nonzero(found.dual) / size
+        share = min(max(_ROOM * support, _LEAST), _MORE)
+        self.least = int(share * len(alive))
         if not self.hinge:
-            self.least = int(min(max(_ROOM * support, _LEAST), _MORE) * len(alive))
             return bool(_ROOM * support <= _MOST)
-        # Margins by m rows are off by sqrt(p support / m) / density, which is that of the margins
-        # at 1 (a sandwich estimate).  So many rows are where 1 may be, whatever their density:
-        # to solve for fewer of them leaves the others nothing that holds them back.
-        share = 2 * _ERRORS * math.sqrt((p.n_coefs + 1) * support / size)
-        self.least = int(max(share, _LEAST) * len(alive))
-        return share <= _MOST
+        # Margins by m rows are off by sqrt(p S / m) / density, of the margins at 1, where S is the
+        # mean of (a / C)^2 (a sandwich estimate).  So many rows are where 1 may be, whatever their
+        # density: to solve for fewer of them leaves the others nothing that holds them back.
+        squares = float(np.square(found.dual / (p.C * weights)).mean())
+        doubtful = 2 * _ERRORS * math.sqrt((p.n_coefs + 1) * squares / size)
+        self.least = int(max(share, doubtful) * len(alive))
+        return doubtful <= _MOST
 
     def _keep(self, found: Solution) -> None:
         assert found.coef is not None
