@@ -6,6 +6,7 @@
 #   make test-adversarial  certificates of random problems against other solvers (five minutes; ARGS="--seed 1")
 #   make test-browser  the reports in a real browser (Chromium, which it installs where it is missing)
 #   make test-dask     Dask collections on a cluster of processes, and data larger than memory (two minutes)
+#   make test-gpu      the tests of devices, with PyTorch and CuPy on CUDA (whichever is installed in .venv)
 #   make lint          ruff and mypy
 #   make docs          the documentation, into docs/_build/html
 #   make dist          wheel and sdist into dist/, checked, and the wheel tried in an empty environment
@@ -18,6 +19,7 @@
 #   make bench-bridge  min_norm_point and ConstrainedLasso against their peers (five minutes)
 #   make bench-cores   all cores against one and against oneDAL, and BLAS left alone (ten minutes)
 #   make bench-dask    rows on two Dask workers against one process (ten minutes; ARGS=--quick for small ones)
+#   make bench-gpu     kernel machines on a GPU against scikit-learn, memory and TorchKM (ARGS="--quick --device cpu" without one)
 #   make bench-start   first fits in fresh processes, nothing compiled and all of it, beside skglm (twenty minutes)
 #   make bench-job     anynorm fit against a nested grid of LinearSVC(penalty="l1") on eleven tables (half an hour)
 #   make papers-walk   the walk paper's table and figures; does what is not recorded yet (hours from nothing)
@@ -33,7 +35,7 @@ PAPERS := papers-walk papers-path papers-kernel papers-bridge
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-oldest test-adversarial test-browser test-dask lint docs dist bench-dask clean $(BENCHMARKS) $(PAPERS)
+.PHONY: help demo test test-oldest test-adversarial test-browser test-dask test-gpu lint docs dist bench-dask bench-gpu clean $(BENCHMARKS) $(PAPERS)
 
 BIN := .venv/bin
 ROOT := $(CURDIR)
@@ -83,6 +85,11 @@ test-dask:
 	@sh tools/environment.sh test,dask
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 0 tests/dask $(ARGS)
 
+test-gpu: export ANYNORM_DEVICES := torch:cuda cupy
+test-gpu:
+	@sh tools/environment.sh test
+	$(BIN)/python -m pytest -n 0 tests/devices $(ARGS)
+
 lint:
 	@sh tools/environment.sh lint
 	$(BIN)/python -m ruff check .
@@ -106,6 +113,10 @@ $(BENCHMARKS): bench-%:
 bench-dask:
 	@sh tools/environment.sh bench,dask
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.dask $(ARGS)
+
+bench-gpu:
+	@sh tools/environment.sh bench,gpu
+	$(BIN)/python -m benchmarks.gpu $(ARGS)
 
 $(PAPERS): papers-%:
 	@sh tools/environment.sh test

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from anynorm import SVC, ConstrainedLasso, SparseSVC, load_model, save_model
+from anynorm import SVC, ConstrainedLasso, SparseSVC, load_model, save_model, to_onnx
 from anynorm.design.device import DevicePlace
 from tests.devices.data import curved, host
 
@@ -145,3 +145,12 @@ def test_a_place_says_where_it_is(library):
     assert str(place).startswith(place.library)
     assert place == DevicePlace.of(library.array(Y))
     assert place.bytes_left() > 0
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_models_of_a_device_are_translated_to_onnx(library, kernel):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    model = SVC(kernel=kernel).fit(library.array(X), library.array(Y))
+    session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
+    found = session.run(None, {session.get_inputs()[0].name: X.astype(np.float32)})[0]
+    assert np.array_equal(np.asarray(found).ravel(), host(model.predict(library.array(X))))

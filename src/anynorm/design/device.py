@@ -105,6 +105,38 @@ class DevicePlace:
             ) from None
         return cls(library, compat.array_namespace(array), compat.device(array))
 
+    @classmethod
+    def named(cls, device: str) -> DevicePlace:
+        """Return what a device's name means: that of PyTorch, or of CuPy where that is there alone.
+
+        A ValueError says why there is no such device.
+        """
+        for name in ("torch", "cupy"):
+            try:
+                library = importlib.import_module(name)
+            except ImportError:
+                continue
+            cuda = device.partition(":")[0] == "cuda"
+            if cuda and not library.cuda.is_available():
+                raise ValueError(
+                    f"{_LIBRARIES[name]} finds no CUDA device; check the driver with nvidia-smi, "
+                    f"and that {_LIBRARIES[name]} was installed for CUDA"
+                )
+            if name == "torch":
+                try:
+                    return cls.of(library.zeros(1, device=device))
+                except RuntimeError as error:
+                    raise ValueError(f"PyTorch has no such device ({error})") from error
+            number = device.partition(":")[2] or "0"
+            if not cuda or not number.isdigit():
+                raise ValueError("CuPy has CUDA devices alone, such as cuda or cuda:1")
+            with library.cuda.Device(int(number)):
+                return cls.of(library.zeros(1))
+        raise ValueError(
+            "neither PyTorch nor CuPy is installed; install one of them for the CUDA that is "
+            "there, and anynorm[gpu]"
+        )
+
     def __eq__(self, other: object) -> bool:
         same = isinstance(other, DevicePlace) and other.library == self.library
         return same and str(other.device) == str(self.device)  # type: ignore[attr-defined]
@@ -141,6 +173,10 @@ class DevicePlace:
     def empty(self, size: int, dtype: DTypeLike) -> DeviceArray:
         """Return new memory for so many numbers."""
         return self.xp.empty((size,), dtype=self.dtype(dtype), device=self.device)
+
+    def zeros(self, shape: tuple[int, ...]) -> DeviceArray:
+        """Return zeros in float64."""
+        return self.xp.zeros(shape, dtype=self.dtype(np.float64), device=self.device)
 
     def bytes_left(self) -> float:
         """Return how much more memory there is, as far as the library tells."""
@@ -202,6 +238,32 @@ class DevicePlace:
                 table[place, :] = rows[k, :]
         else:
             table[self.put(places, np.int64)] = rows
+
+
+class Memory:
+    """NumPy's memory as a place, for algorithms that run wherever their arrays are."""
+
+    xp: Any = np
+
+    @staticmethod
+    def host(array: Any) -> NDArray[Any]:
+        """Return an array as NumPy's, which it is."""
+        return array
+
+    @staticmethod
+    def put(values: Any) -> NDArray[Any]:
+        """Return NumPy's numbers here."""
+        return values
+
+    @staticmethod
+    def zeros(shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Return zeros in float64."""
+        return np.zeros(shape)
+
+    @staticmethod
+    def rows(table: NDArray[Any], rows: Any) -> NDArray[Any]:
+        """Return some rows of a table."""
+        return table[rows]
 
 
 # ------------------------------------------------------------ numbers of whatever library

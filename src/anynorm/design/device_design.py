@@ -141,6 +141,9 @@ class DeviceDesign(Design):
             out += to_host(self.place.xp.matmul(self.place.put(weights[part]), squares))
         return out
 
+    def divided(self, by: float) -> DeviceDesign:
+        return DeviceDesign(self.wide() / by, None, self.place)
+
     def largest_entry(self) -> float:
         xp = self.place.xp
         return max((float(xp.max(xp.abs(self.wide(p)))) for p in self._parts(self.n)), default=0.0)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from anynorm.design import Design, design_of
 from anynorm.design.checks import Array, finite_matrix
+from anynorm.design.device_design import DeviceDesign
 
 Index = NDArray[np.intp]
 
@@ -146,6 +147,8 @@ def as_points(A: Any, *, kernel_matrix: bool = False) -> Points:
     if isinstance(A, Points):
         return A
     name = "the kernel matrix A" if kernel_matrix else "A"
+    if isinstance(A, DeviceDesign) and not kernel_matrix:
+        return MatrixPoints(A)
     A = finite_matrix(A, name)
     if not kernel_matrix:
         return MatrixPoints(design_of(A))

@@ -126,6 +126,11 @@ def run(task: Callable[[int], Result], count: int) -> list[Result]:
     return shared.results
 
 
+def one_by_one(task: Callable[[int], Result], count: int) -> list[Result]:
+    """Return what `run` does, each task with all threads that are allowed, after the last one."""
+    return [task(k) for k in range(count)]
+
+
 def each(task: Callable[[int], Result], count: int) -> Iterator[Result]:
     """Yield what `run` returns, with few results in memory: for sums of long parts."""
     for start in range(0, count, _AT_A_TIME):

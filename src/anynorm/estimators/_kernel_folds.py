@@ -13,7 +13,7 @@ from anynorm.design import Matrix, design_of
 from anynorm.design.far_columns import far_means
 from anynorm.estimators._cross_validation import NEVER, Folds, SlicedFolds
 from anynorm.estimators._kernel_candidates import Setting
-from anynorm.estimators._kernel_model import KernelClassifier
+from anynorm.estimators._kernel_model import KernelClassifier, less_means
 from anynorm.estimators.checks.labels import labelled
 from anynorm.estimators.checks.matrices import known_matrix
 from anynorm.kernels.gram import Gram
@@ -114,7 +114,7 @@ class FoldFit:
     def scores(self, X: Any, members: list[Member], n_problems: int) -> np.ndarray:
         """The decision values of any rows."""
         means = far_means(design_of(self.ground.X)) if self.gram.kernel.is_inner_product else None
-        X = X if means is None else np.asarray(X, np.float64) - means
+        X = X if means is None else less_means(X, means)
         scores = np.full((X.shape[0], n_problems), NEVER)
         for index, chain, (solution, _) in zip(self.problems, self.chains, members, strict=True):
             beta = np.zeros(self.gram.n)

@@ -47,6 +47,7 @@ from anynorm.estimators._kernel_model import (
 )
 from anynorm.estimators._messages import say, warn
 from anynorm.estimators._probabilities import calibration_attributes
+from anynorm.estimators.checks.devices import where_lives
 from anynorm.estimators.checks.labels import labelled
 from anynorm.kernels.gram import Gram
 from anynorm.problem.certificate import Certificate
@@ -145,7 +146,7 @@ class KernelGrid(TableSearch):
         from anynorm.solvers.kernel import KernelRows, before_scores  # Numba: for those who fit
 
         ground = grounds[number]
-        gram = kernel_gram(ground.X, self.kernels[place].kernel)
+        gram = kernel_gram(where_lives(self.data.X, ground.X), self.kernels[place].kernel)
         n_chains = len(ground.folds) * self.data.n_problems
         rows = None
         if not is_over(before_scores(gram, end)):

@@ -19,6 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from anynorm.estimators.checks.chunks import by_blocks
+from anynorm.estimators.checks.devices import to_device
 from anynorm.losses import get_loss
 from anynorm.losses.logistic import LogisticLoss
 
@@ -49,6 +50,7 @@ class ProbableClassifier:
 
     @available_if(_has_probabilities)
     @by_blocks
+    @to_device
     def predict_proba(self, X: Any) -> np.ndarray:
         """Estimate the probabilities of the classes for the rows of X.
 
@@ -68,6 +70,7 @@ class ProbableClassifier:
 
     @available_if(_has_probabilities)
     @by_blocks
+    @to_device
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Estimate the logarithms of the probabilities of the classes.
 

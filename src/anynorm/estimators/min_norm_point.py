@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from anynorm.design.checks import finite_vector
+from anynorm.design.device import to_host
 from anynorm.design.points import as_points
 from anynorm.design.threads import entry_point
 from anynorm.estimators._fitting import deadline
 from anynorm.estimators._messages import progress_printer, warn_if_not_converged
+from anynorm.estimators.checks.devices import device_points, followed, is_elsewhere
 from anynorm.estimators.checks.parameters import check_values
 from anynorm.problem.solution import Solution
 
@@ -36,8 +39,9 @@ def min_norm_point(
     Parameters
     ----------
     A : {array-like, sparse matrix} of shape (d, n), or points
-        The n points, as columns.  Points of `anynorm.reductions` (or anything with the attributes d
-        and n and the methods dot, combine, columns, norms_squared and products) need not be stored.
+        The n points, as columns, perhaps on a device.  Points of `anynorm.reductions` (or anything
+        with the attributes d and n and the methods dot, combine, columns, norms_squared and
+        products) need not be stored.
     kernel_matrix : bool, default=False
         Whether A is instead the n x n matrix of products of the points, a kernel matrix.
         Its entries are rounded: a squared norm below 4 eps of the largest one counts as 0.
@@ -86,8 +90,10 @@ def min_norm_point(
     limits = {"tol": tol, "max_iter": max_iter, "time_limit": time_limit}
     check_values(limits | {"verbose": verbose})
     end = deadline(time_limit)
+    if is_elsewhere(A):
+        A = device_points(A, "min_norm_point", kernel_matrix=kernel_matrix)
     points = as_points(A, kernel_matrix=kernel_matrix)
-    first = None if start is None else _usable_start(start, points.n)
+    first = None if start is None else _usable_start(to_host(start), points.n)
     from anynorm.solvers.simplex import solve_min_norm  # Numba: for those who solve
 
     solution = solve_min_norm(
@@ -106,7 +112,7 @@ def min_norm_point(
         rescale="scale the rows of A alike",
         may_vanish=True,
     )
-    return solution
+    return replace(solution, **followed({"x": solution.x, "dual": solution.dual}, A))
 
 
 def _usable_start(start: ArrayLike, n: int) -> NDArray[np.float64]:

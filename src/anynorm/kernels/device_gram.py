@@ -13,17 +13,26 @@ is given arrays of the device's library, and returns one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from anynorm.design.blocks import ranges
 from anynorm.design.device import VALUES_AT_A_LAUNCH, DeviceArray, DevicePlace, library_of
 from anynorm.design.device_design import DeviceDesign
 from anynorm.design.watch import look
 from anynorm.kernels.gram import Gram
-from anynorm.kernels.kernel import EQUAL_ROWS, Array, Block, Kernel, ProductKernel, finite
+from anynorm.kernels.kernel import (
+    ACCURATE,
+    EQUAL_ROWS,
+    Array,
+    Block,
+    Kernel,
+    ProductKernel,
+    finite,
+)
 from anynorm.kernels.sums import KernelSums
 
 _COLUMNS = 1 << 14  # fixed rows of a block, beyond which its sums are float64
@@ -154,11 +163,7 @@ class DeviceSums(KernelSums):
             left = self._values.points(X[some])
             for rows in ranges(some.stop - some.start, step):
                 look()
-                total = xp.zeros(
-                    (rows.stop - rows.start, flat.shape[1]),
-                    dtype=place.dtype(np.float64),
-                    device=place.device,
-                )
+                total = place.zeros((rows.stop - rows.start, flat.shape[1]))
                 few = left.part(place, rows)
                 for k in range(len(parts)):
                     sums = xp.matmul(self._values.values(few, right[k]), own[k])
@@ -202,3 +207,69 @@ class DeviceGram(Gram):
             look()
             out[rows] = place.host(values.values(left.part(place, rows), right))
         return finite(out)
+
+
+class DeviceMatrix:
+    """K[kept, kept] for products with it, where its rows are: the `HalfMatrix` of a device.
+
+    With 0 bytes products are those of the float64 kernel.  Otherwise entries are float32 where that
+    is accurate, those of the first rows kept within the limit of bytes, the others made for each
+    product, which on a device takes little more time than reading them.  `tick` is called between
+    pieces of work; it may raise.
+
+    Attributes
+    ----------
+    n : int
+        The number of rows.
+    place : DevicePlace
+        Where they are.
+    complete : bool
+        False: nothing here is a float64 matrix that could be factored.
+    """
+
+    complete = False
+
+    def __init__(
+        self,
+        gram: DeviceGram,
+        kept: NDArray[np.intp] | None,
+        max_bytes: float,
+        tick: Callable[[], None],
+    ) -> None:
+        gram = gram if kept is None else DeviceGram(gram.kernel, gram.X[kept], gram.origin)
+        self.n, self.place, self._tick = gram.n, gram.X.place, tick
+        narrow = max_bytes != 0 and gram.float32_error() <= ACCURATE
+        kind = np.float32 if narrow else np.float64
+        self._values = DeviceKernel(gram.kernel, self.place, kind, gram.origin)
+        self._points = self._values.points(gram.X)
+        self._exact = DeviceKernel(gram.kernel, self.place, np.float64, gram.origin)
+        self._gram, self._kept = gram, []
+        self._parts = list(ranges(self.n, max(1, VALUES_AT_A_LAUNCH // self.n)))
+        for rows in self._parts if narrow else []:
+            max_bytes -= (rows.stop - rows.start) * self.n * self._values.dtype.itemsize
+            if max_bytes < 0:
+                break
+            tick()
+            self._kept.append(self._made(rows))
+
+    def _made(self, rows: slice) -> DeviceArray:
+        return self._values.values(self._points.part(self.place, rows), self._points)
+
+    def columns(self, index: NDArray[np.intp]) -> DeviceArray:
+        """Return whole columns of the kernel in float64, where they are."""
+        right = self._exact.points(self._gram.X[index])
+        parts = []
+        for rows in ranges(self.n, max(1, VALUES_AT_A_LAUNCH // max(1, len(index)))):
+            self._tick()
+            parts.append(self._exact.values(self._exact.points(self._gram.X[rows]), right))
+        return self.place.xp.concat(parts)
+
+    def product(self, B: Array) -> Array:
+        """Return K @ B for the columns of B, summed in float64."""
+        place, out = self.place, np.empty_like(B)
+        own = place.put(B)
+        for k, rows in enumerate(self._parts):
+            self._tick()
+            block = self._kept[k] if k < len(self._kept) else self._made(rows)
+            out[rows] = place.host(place.xp.matmul(place.astype(block, np.float64), own))
+        return out

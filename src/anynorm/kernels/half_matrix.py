@@ -21,7 +21,9 @@ from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpotrf
 
 from anynorm.design.blocks import ranges
+from anynorm.design.device import Memory
 from anynorm.design.threads import each, run
+from anynorm.kernels.device_gram import DeviceGram, DeviceMatrix
 from anynorm.kernels.gram import Gram
 
 Array = NDArray[np.float64]
@@ -44,7 +46,11 @@ class HalfMatrix:
         float64 where that fits, else float32; 0 bytes store nothing.
     exact : bool
         Whether products are those of the float64 kernel.
+    place : Memory
+        Where columns are.
     """
+
+    place = Memory()
 
     def __init__(
         self, gram: Gram, kept: NDArray[np.intp] | None, max_bytes: float, tick: Callable[[], None]
@@ -132,6 +138,14 @@ class HalfMatrix:
                     np.copyto(tile, narrow)
             yield rows, columns, tile
             self._tick()
+
+
+def matrix_of(
+    gram: Gram, kept: NDArray[np.intp] | None, max_bytes: float, tick: Callable[[], None]
+) -> HalfMatrix | DeviceMatrix:
+    """Return a kernel matrix for products with it and for columns of it, where its rows are."""
+    kind: Any = DeviceMatrix if isinstance(gram, DeviceGram) else HalfMatrix
+    return kind(gram, kept, max_bytes, tick)
 
 
 def fits_in_full(n: int, max_bytes: float) -> bool:

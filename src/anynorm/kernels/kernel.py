@@ -27,6 +27,7 @@ from anynorm.norms.parameterised import Parameterised
 Array = NDArray[np.float64]
 Block = NDArray[Any]
 
+ACCURATE = 1e-4  # relative error of an entry that float32 products may have
 EQUAL_ROWS = 1.0 - 8 * np.finfo(np.float64).eps  # of a squared length, which takes rounding off it
 
 

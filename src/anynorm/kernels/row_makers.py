@@ -29,14 +29,13 @@ from anynorm.design.watch import look
 from anynorm.kernels import ProductKernel
 from anynorm.kernels.exponential_rows import PANELS, exponential_rows
 from anynorm.kernels.gram import Gram
-from anynorm.kernels.kernel import finite, squared_lengths
+from anynorm.kernels.kernel import ACCURATE, finite, squared_lengths
 from anynorm.kernels.product_loops import PANEL, TILE, panels_of, products
 
 Index = NDArray[np.intp]
 Finish = Callable[[Any, Index, slice], Any]
 
 _SMALLEST = 1e-30  # the least entry, and 1 over it the largest, that float32 has digits for
-ACCURATE = 1e-4  # relative error of an entry that products may have
 _COLUMNS = 512  # of a block: product and function stay in the cache, and its memory is at hand
 _DENSE_ENTRIES = 1 << 24  # of a few sparse rows that are made dense, 64 MB
 _TOGETHER = 32  # rows that a function is asked for at once

@@ -95,6 +95,13 @@ def fit(
     seed: arguments.Seed = 0,
     jobs: arguments.Jobs = -1,
     time_limit: arguments.TimeLimit = None,
+    device: Annotated[
+        str | None,
+        arguments.run_option(
+            metavar="cuda|cuda:1|...",
+            help="Where models are fitted, by PyTorch or CuPy; for kernel models and linear.",
+        ),
+    ] = None,
     quiet: arguments.Quiet = False,
     as_json: arguments.Json = False,
 ) -> None:
@@ -112,7 +119,7 @@ def fit(
         options = FitOptions(
             model=model, scale=scale, max_features=max_features, scoring=scoring, cv=cv, rule=rule,
             budget=budget, seed=seed, jobs=jobs, time_limit=time_limit, loss=loss,
-            class_weight=class_weight, C=C, keep=tuple(keep or ()),
+            class_weight=class_weight, C=C, keep=tuple(keep or ()), device=device,
         )  # fmt: skip
         usable_folder(folder)
         if test is not None and test.exists() and data.exists() and test.samefile(data):

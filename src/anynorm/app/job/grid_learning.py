@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -113,7 +114,8 @@ def fitted(
         given["loss"] = task.options.loss
     if task.options.model in ("linear", "budget"):
         given["random_state"] = task.options.seed
-    return _MODELS[task.options.model](**given, time_limit=time_limit).fit(X, y)
+    model = _MODELS[task.options.model](**given, time_limit=time_limit).fit(task.placed(X), y)
+    return copy(model)  # in memory, wherever it was fitted
 
 
 def with_other_budgets(task: Task, learned: Learned) -> Learned:
@@ -190,7 +192,7 @@ class _Trial:
         held_out = self.folds.test(fold)
         for c, candidate in enumerate(self.candidates):
             model = fitted(self.task, candidate, X, labels, self.time_for(self.left))
-            scores = all_classes(model, held_out, self.task.classes)
+            scores = all_classes(model, self.task.placed(held_out), self.task.classes)
             self.held_out[c, test] = scores
             self.scores[c, fold] = score(self.task.options.scoring, y[test], scores)
             self.accuracies[c, fold] = np.mean(predicted(scores) == y[test])

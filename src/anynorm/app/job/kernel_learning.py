@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
 from anynorm.app.job.learning import GridScores, Learned, Task, edge_words, pipeline_of
@@ -35,7 +37,7 @@ def learn_kernel(task: Task, schedule: Schedule, what: str) -> Learned:
     )
     grid = KernelGrid(
         estimator=model,
-        data=validate(model, X, labels, None, C=float(grid_of_C[-1])),
+        data=validate(model, task.placed(X), labels, None, C=float(grid_of_C[-1])),
         y=labels,
         weights=None,
         folds=task.folds(),
@@ -43,7 +45,7 @@ def learn_kernel(task: Task, schedule: Schedule, what: str) -> Learned:
         end=deadline(schedule.share_of_time()),
         on_fit=schedule.step,
     )
-    grid.fit()
+    model = copy(grid.fit())  # in memory, wherever it was fitted
     schedule.step(model.certificate_.gap)
     table = model.cv_results_
     scores = np.column_stack([table[f"split{k}_test_score"] for k in range(len(task.splits))])

@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.pipeline import Pipeline
 
 from anynorm.app.job.folds import fold_numbers, make_splits, numbered_splits
 from anynorm.app.job.measures import all_classes, all_probabilities
-from anynorm.app.job.options import FitOptions
+from anynorm.app.job.options import FitOptions, OptionError
 from anynorm.design import Matrix
+from anynorm.design.device import DevicePlace
+from anynorm.design.device_design import DeviceDesign
 from anynorm.estimators._ordered_labels import OrderedLabels
 from anynorm.estimators._prepared_folds import PreparedFolds, Split
 
@@ -108,6 +111,19 @@ class Task:
         """The preparation, fitted to all rows, and their matrix."""
         preparation = copy(self.preparation)
         return preparation, preparation.fit_transform(self.frame)
+
+    def placed(self, X: Matrix) -> Matrix:
+        """A matrix on the device that is asked for, if one is."""
+        device = self.options.device
+        if device is None:
+            return X
+        if sp.issparse(X):
+            raise OptionError(
+                f"--device {device} takes tables of numbers; this one has text, or is mostly zero, "
+                "and is sparse. Leave --device out, or drop the columns of text."
+            )
+        place = DevicePlace.named(device)
+        return DeviceDesign(place.put(X), None, place)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from anynorm.design.device import DevicePlace
+
 RULES = {
     "sparse": ("best", "one_se", "fewest"),
     "reweighted": ("best", "one_se", "fewest", "paper"),
@@ -28,6 +30,9 @@ LOSSES = {
     "reweighted": _ALL_LOSSES,
 }
 """The losses of the models that have a choice; "auto" is the hinge, or what suits the size."""
+
+ON_DEVICES = ("kernel", "budget", "least-norm", "least-squares", "linear")
+"""The models that can be fitted on a device."""
 
 
 class OptionError(ValueError):
@@ -75,6 +80,8 @@ class FitOptions:
         The number of threads.
     time_limit : float or None
         The most seconds for everything.
+    device : str or None
+        Where models are fitted, such as "cuda", by PyTorch or CuPy; None is memory.
     """
 
     model: str = "sparse"
@@ -91,6 +98,7 @@ class FitOptions:
     seed: int = 0
     jobs: int = 1
     time_limit: float | None = None
+    device: str | None = None
 
     def __post_init__(self) -> None:
         """Check everything."""
@@ -129,12 +137,26 @@ class FitOptions:
             _require(usable, "--time-limit", "must be a number of seconds above 0")
         _require(self.jobs != 0, "--jobs", "must be a number of threads; -1 takes all cores")
         _require(0 <= self.seed < 2**32, "--seed", "must be from 0 to 4294967295")
+        if self.device is not None:
+            _check_device(self.device, model)
         cv, budget = _folds(self.cv), _budget(self.budget, model)
         weights, Cs = _class_weight(self.class_weight), _prices(self.C, model)
         # frozen for others: this is the one spelling of what was given
         vars(self).update(
             model=model, rule=rule, cv=cv, budget=budget, loss=loss, class_weight=weights, C=Cs
         )
+
+
+def _check_device(device: str, model: str) -> None:
+    _require(
+        model in ON_DEVICES,
+        "--device",
+        f"is for --model {', '.join(ON_DEVICES)}, not {model}; leave it out",
+    )
+    try:
+        DevicePlace.named(device)
+    except (ValueError, ImportError) as error:
+        raise OptionError(f"--device {device} cannot be used: {error}.") from error
 
 
 def _folds(cv: Any) -> int | str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.base import is_classifier
 
 import anynorm
 from anynorm.app.onnx.graph import Graph
+from anynorm.estimators._fitting import FittedClassifier
 from anynorm.estimators._kernel_model import KernelClassifier
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._probabilities import CalibratedClassifier, ProbableClassifier
@@ -188,6 +190,7 @@ def _spread(graph: Graph, column: str, levels: list[str], known: Any) -> str:
 
 def _scores(graph: Graph, rows: str, model: Any) -> tuple[str, np.ndarray | None]:
     """Scores of shape (n,) for two classes or a regression, else (n, K)."""
+    model = copy(model) if isinstance(model, FittedClassifier) else model  # in memory
     classes = model.classes_ if is_classifier(model) else None
     if isinstance(model, KernelClassifier):
         return _kernel_scores(graph, rows, model), classes

@@ -92,6 +92,13 @@ def followed(fitted: Mapping[str, Any], X: Any) -> dict[str, Any]:
     }
 
 
+def where_lives(other: Any, X: Any) -> Any:
+    """X where another matrix of rows is: on its device, or as it is."""
+    if not isinstance(other, DeviceDesign) or isinstance(X, DeviceDesign):
+        return X
+    return DeviceDesign(other.place.put(X), None, other.place)
+
+
 def in_memory(value: Any) -> Any:
     """A part of a fitted state, with NumPy's arrays in the place of a device's."""
     moved = getattr(value, "in_memory", None)
@@ -115,32 +122,44 @@ def _described(place: DevicePlace | None) -> str:
     return "in NumPy's memory" if place is None else f"in {place}"
 
 
-def device_rows(X: Any, caller: str) -> DeviceDesign:
+def device_points(A: Any, caller: str, *, kernel_matrix: bool) -> DeviceDesign:
+    """Points that are the columns of a matrix on a device, checked."""
+    if kernel_matrix:
+        raise TypeError(
+            f"A lives on a device, where {caller} takes points and no kernel matrix. Give it as a "
+            "NumPy array, or the points."
+        )
+    design = device_rows(A, caller, "A")
+    if not np.isfinite(design.largest_entry()):
+        raise ValueError("A has NaN or infinite entries. Replace them by finite values.")
+    return design
+
+
+def device_rows(X: Any, caller: str, name: str = "X") -> DeviceDesign:
     """X as a design of floats; what its shape and type must be."""
     if is_sparse_on_device(X):
         raise TypeError(
-            f"X is a sparse array on a device, which {caller} cannot use. Give a dense one, e.g. "
-            "X.to_dense(), or a sparse array of SciPy."
+            f"{name} is a sparse array on a device, which {caller} cannot use. Give a dense one, "
+            f"e.g. {name}.to_dense(), or a sparse array of SciPy."
         )
     place, kind = DevicePlace.of(X), dtype_of(X).kind
     if len(X.shape) != 2:
         raise ValueError(
-            f"X must be a table of rows and columns; got an array of {len(X.shape)} dimensions. "
-            "Reshape it, e.g. with X.reshape(-1, 1) for one feature."
+            f"{name} must be a table of rows and columns; got an array of {len(X.shape)} "
+            f"dimensions. Reshape it, e.g. with {name}.reshape(-1, 1) for one feature."
         )
     if kind not in "fiub":
-        raise ValueError(f"X must hold real numbers; got the type {X.dtype}.")
+        raise ValueError(f"{name} must hold real numbers; got the type {X.dtype}.")
     try:
         place.put(np.zeros(1))
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(
-            f"{place} has no float64, which certificates are computed in ({error}). Move X to the "
-            "CPU, or to a device that has it."
+            f"{place} has no float64, which certificates are computed in ({error}). Move {name} to "
+            "the CPU, or to a device that has it."
         ) from error
     X = X.detach() if place.library == "PyTorch" else X
-    name = dtype_of(X).name if "bfloat" not in str(X.dtype) else "bfloat16"
-    wanted = {"float32": "float32", "float16": "float32", "bfloat16": "float32"}
-    design = DeviceDesign(place.astype(X, wanted.get(name, "float64")), None, place)
+    narrow = dtype_of(X).name in ("float32", "float16")
+    design = DeviceDesign(place.astype(X, np.float32 if narrow else np.float64), None, place)
     for count, axis in zip(design.shape, ("sample", "feature"), strict=True):
         if count == 0:
             raise ValueError(

@@ -23,7 +23,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from anynorm.kernels.half_matrix import WIDTH, HalfMatrix
+from anynorm.kernels.device_gram import DeviceMatrix
+from anynorm.kernels.half_matrix import WIDTH, HalfMatrix, matrix_of
 from anynorm.kernels.rows import KernelRows
 from anynorm.problem import Problem
 from anynorm.problem.certificate import Values
@@ -76,11 +77,18 @@ class System:
             raise OutOfTime
 
     def half(self, max_bytes: float) -> HalfMatrix:
-        """The kernel's lower half, stored within a limit of bytes."""
-        kept = self.kept_rows if len(self.absent) else None
-        return HalfMatrix(self.gram, kept, max_bytes, self.tick)
+        """The kernel's lower half in memory, stored within a limit of bytes."""
+        return HalfMatrix(self.gram, self._places, max_bytes, self.tick)
 
-    def times(self, half: HalfMatrix, P: Array) -> Array:
+    def matrix(self, max_bytes: float) -> HalfMatrix | DeviceMatrix:
+        """The kernel for products with it: its lower half, or what a device makes of it."""
+        return matrix_of(self.gram, self._places, max_bytes, self.tick)
+
+    @property
+    def _places(self) -> NDArray[np.intp] | None:
+        return self.kept_rows if len(self.absent) else None
+
+    def times(self, half: HalfMatrix | DeviceMatrix, P: Array) -> Array:
         """Return A P."""
         s = self.scale[:, None]
         return P + s * half.product(s * P)
@@ -145,13 +153,13 @@ class Run:
             self.X = np.column_stack(beta)[self.system.kept_rows] / self.system.scale[:, None]
             self.measure(None)
 
-    def measure(self, half: HalfMatrix | None) -> float:
+    def measure(self, half: HalfMatrix | DeviceMatrix | None) -> float:
         """Take the point's gaps from the kernel in float64; returns the largest."""
         system = self.system
         s = system.scale[:, None]
         allowed = _HARMLESS * math.sqrt(self.tol) / max(float(system.diagonal.max()), 1e-300)
         beta = np.column_stack([balanced(column, allowed) for column in (s * self.X).T])
-        half = half if half is not None and half.complete else system.half(0.0)
+        half = half if half is not None and half.complete else system.matrix(0.0)
         scores = half.product(beta)
         self.X = beta / s
         self.R = system.T - self.X - s * scores
@@ -185,9 +193,9 @@ class Run:
             return True
         if inverse.indefinite:
             return False
-        return self.descend(inverse, half or self.system.half(0.0), _GUIDED)
+        return self.descend(inverse, half or self.system.matrix(0.0), _GUIDED)
 
-    def descend(self, inverse: Inverse, half: HalfMatrix, patience: float) -> bool:
+    def descend(self, inverse: Inverse, half: HalfMatrix | DeviceMatrix, patience: float) -> bool:
         """Conjugate gradients, begun anew from exact residuals until tol is reached.
 
         `patience` is the number of steps beyond which something else is better.  Returns whether
@@ -204,7 +212,12 @@ class Run:
                 return False
             before = largest
 
-    def _steps(self, project: Callable[[Array], Array], half: HalfMatrix, patience: float) -> bool:
+    def _steps(
+        self,
+        project: Callable[[Array], Array],
+        half: HalfMatrix | DeviceMatrix,
+        patience: float,
+    ) -> bool:
         """Steps until the gaps, as these steps know them, are small; returns whether they are."""
         system, target = self.system, _MARGIN * self.tol
         active = np.arange(self.X.shape[1])

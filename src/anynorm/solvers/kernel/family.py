@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anynorm.design.threads import run
+from anynorm.design.threads import one_by_one, run
 from anynorm.kernels.gram import Gram
 from anynorm.kernels.rows import KernelRows
 from anynorm.norms.dual_sets import Box, BudgetBox
@@ -125,7 +125,8 @@ def solve_family(
             return [_nothing(problem) for problem in chains[k].problems]
         return _approached(chains[k], rows, first, solve_features, progress)
 
-    found = run(approach, len(chains))
+    solve_each = one_by_one if rows is not None and rows.in_turn else run
+    found = solve_each(approach, len(chains))
     places = [(k, i) for k, chain in enumerate(chains) for i in range(len(chain.problems))]
     together = max(1, _ENTRIES // gram.n)
     members: list[list[Member]] = [[] for _ in chains]
@@ -148,7 +149,7 @@ def solve_family(
                 return Member(_certified(problem, found[k][i], own[_own(chains[k])], first), own)
             return _settled(problem, found[k][i], own, rows, first, solve_features, progress)
 
-        for (k, _), member in zip(some, run(settle, len(some)), strict=True):
+        for (k, _), member in zip(some, solve_each(settle, len(some)), strict=True):
             members[k].append(member)
     return members
 

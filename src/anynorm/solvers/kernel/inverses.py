@@ -12,12 +12,13 @@ With H = K + diag(d) = S^-1 A S^-1 the exact ones also know the diagonal of H^-1
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from anynorm.kernels.device_gram import DeviceMatrix
 from anynorm.kernels.half_matrix import Factor, HalfMatrix
 
 Array = NDArray[np.float64]
@@ -120,14 +121,17 @@ class LowRankInverse:
 
     indefinite = False
 
-    def __init__(self, half: HalfMatrix, scale: Array, diagonal: Array, rank: int) -> None:
+    def __init__(
+        self, half: HalfMatrix | DeviceMatrix, scale: Array, diagonal: Array, rank: int
+    ) -> None:
+        self._place: Any = half.place
         L, self.tail = _partial_factor(half, scale, scale**2 * diagonal, rank)
-        values, vectors = np.linalg.eigh(L.T @ L)
+        values, vectors = np.linalg.eigh(self._place.host(L.T @ L))
         used = values > 1e-12 * values.max(initial=0.0)
         values, vectors = values[used], vectors[:, used]
-        self._basis = L @ (vectors / np.sqrt(values))
-        self.n_bytes = self._basis.nbytes
-        self._removed = (values / (1.0 + values))[:, None]
+        self._basis = L @ self._place.put(vectors / np.sqrt(values))
+        self.n_bytes = 8 * half.n * len(values)
+        self._removed = self._place.put((values / (1.0 + values))[:, None])
 
     def steps(self, tol: float) -> float:
         """About how many steps of conjugate gradients bring the gap to tol.
@@ -139,34 +143,36 @@ class LowRankInverse:
 
     def apply(self, R: Array) -> Array:
         """Return ``(I + L L')^-1 R``."""
-        return R - self._basis @ (self._removed * (self._basis.T @ R))
+        inner = self._removed * (self._basis.T @ self._place.put(R))
+        return R - self._place.host(self._basis @ inner)
 
 
 def _partial_factor(
-    half: HalfMatrix, scale: Array, diagonal: Array, rank: int
-) -> tuple[Array, float]:
+    half: HalfMatrix | DeviceMatrix, scale: Array, diagonal: Array, rank: int
+) -> tuple[Any, float]:
     """L with S K S ~ L L', by blocks of columns drawn by what is left of the diagonal.
 
-    Returns the mean of that with it.
+    Returns the mean of that with it.  L is where the kernel is made.
     """
-    generator = np.random.default_rng(0)
-    L = np.zeros((half.n, rank))
+    generator, place = np.random.default_rng(0), half.place
+    L, s = place.zeros((half.n, rank)), place.put(scale[:, None])
     left, count = np.maximum(diagonal, 0.0), 0
     smallest = _LOST * left
     while count < rank and left.any():
         chances = left / left.sum()
         drawn = min(_BATCH, rank - count, int(np.count_nonzero(left)))
         index = np.sort(generator.choice(half.n, drawn, replace=False, p=chances))
-        block = scale[:, None] * half.columns(index) * scale[index]
-        block -= L[:, :count] @ L[index, :count].T
-        values, vectors = np.linalg.eigh((block[index] + block[index].T) / 2)
+        block = s * half.columns(index) * place.put(scale[index])
+        block -= L[:, :count] @ place.rows(L[:, :count], index).T
+        square = place.host(place.rows(block, index))
+        values, vectors = np.linalg.eigh((square + square.T) / 2)
         used = values > _LOST * max(float(values[-1]), 0.0)
         if not used.any():
             break
-        new = block @ (vectors[:, used] / np.sqrt(values[used]))
+        new = block @ place.put(vectors[:, used] / np.sqrt(values[used]))
         L[:, count : count + new.shape[1]] = new
         count += new.shape[1]
-        left = left - np.einsum("ij,ij->i", new, new)
+        left = left - place.host(place.xp.sum(new * new, axis=1))
         left[index] = 0.0
         left[left <= smallest] = 0.0
     return L[:, :count], float(left.mean())

@@ -156,9 +156,10 @@ def _solve(run: Run, method: Method, leave_out: bool) -> ExactInverse | None:
             optional = method == "auto" and fits
             patience = _COST * system.n if optional else math.inf
             if inverse.steps(run.tol) <= patience:
-                half = system.half(system.max_bytes - (0 if fits else inverse.n_bytes))
-                if run.descend(inverse, half, patience) or not optional:
+                matrix = system.matrix(system.max_bytes - (0 if fits else inverse.n_bytes))
+                if run.descend(inverse, matrix, patience) or not optional:
                     return None
+                half = matrix if isinstance(matrix, HalfMatrix) else None
         spare = system.half(math.inf) if system.n <= _SMALL else None
         for exact in _exact_inverses(system, half, spare):
             run.indefinite |= exact.indefinite
@@ -171,7 +172,7 @@ def _solve(run: Run, method: Method, leave_out: bool) -> ExactInverse | None:
 
 def _low_rank(system: System) -> LowRankInverse:
     rank = min(math.ceil(_RANK * math.sqrt(system.n)), system.n // 4 + 1)
-    return LowRankInverse(system.half(0.0), system.scale, system.diagonal, rank)
+    return LowRankInverse(system.matrix(0.0), system.scale, system.diagonal, rank)
 
 
 def _exact_inverses(

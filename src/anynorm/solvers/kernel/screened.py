@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from anynorm.design import design_of
 from anynorm.design.blocks import ranges
-from anynorm.kernels.row_makers import ACCURATE
+from anynorm.kernels.kernel import ACCURATE
 from anynorm.kernels.rows import KernelRows
 from anynorm.kernels.sums import WORTH_COMPILED
 from anynorm.losses.bias import optimal_bias
