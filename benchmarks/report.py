@@ -20,7 +20,7 @@ NAMES = ("linear", "walk", "sparse", "kernel", "search", "small", "bridge")
 CHOSEN = (
     "whole exact path, microarray 38 x 7129",
     "one fit, dense 2000 x 2000, gap 1e-09",
-    "SVC, curved 10000 x 20, C=1, gap 0.0001",
+    "SVC against sklearnex, curved 10000 x 20, C=1, gap 0.0001",
     "hinge, sparse, C=1, gap 1e-06",
     "Lasso, dense 1000 x 20,000, lambda_max / 20, gap 1e-06",
     "squared hinge + 1-norm, text 50000 x 50000, C=1, gap 1e-06",
