@@ -9,6 +9,7 @@
 #   make test-gpu      the tests of devices, with PyTorch and CuPy on CUDA (whichever is installed in .venv)
 #   make lint          ruff and mypy
 #   make docs          the documentation, into docs/_build/html
+#   make picture       docs/_static/report.png and report-dark.png, of the report of make demo
 #   make dist          wheel and sdist into dist/, checked, and the wheel tried in an empty environment
 #   make bench-linear  LinearSVC against its peers at equal certified accuracy (ten minutes)
 #   make bench-walk    the walk to the 1-norm against liblinear and against one fit (three minutes)
@@ -35,7 +36,7 @@ PAPERS := papers-walk papers-path papers-kernel papers-bridge
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-oldest test-adversarial test-browser test-dask test-gpu lint docs dist bench-dask bench-gpu clean $(BENCHMARKS) $(PAPERS)
+.PHONY: help demo test test-oldest test-adversarial test-browser test-dask test-gpu lint docs picture dist bench-dask bench-gpu clean $(BENCHMARKS) $(PAPERS)
 
 BIN := .venv/bin
 ROOT := $(CURDIR)
@@ -99,6 +100,11 @@ lint:
 docs:
 	@sh tools/environment.sh docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+picture: demo
+	@sh tools/environment.sh test,browser
+	@sh tools/browser.sh
+	$(BIN)/python docs/picture.py
 
 dist:
 	@sh tools/environment.sh lint

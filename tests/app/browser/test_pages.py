@@ -147,6 +147,17 @@ def contrasts(page):
         yield text, (light + 0.05) / (dark + 0.05)
 
 
+def test_a_button_prints_the_page_or_saves_it(opened, walk):
+    page = opened(walk[1])
+    page.page.evaluate("() => { window.print = () => { window.printed = true; }; }")
+    page.page.click("#print")
+    assert page.page.evaluate("() => window.printed")
+    assert "PDF" in page.page.get_attribute("#print", "title")
+    assert page.page.pdf()[:5] == b"%PDF-"
+    page.page.emulate_media(media="print")
+    assert not page.page.is_visible("#print")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read_in_both_themes(opened, wide, scheme):
     page = opened(wide[1], color_scheme=scheme)

@@ -16,7 +16,10 @@ function cautionBadge() {
 
 function header() {
   const top = document.querySelector("header.top");
-  top.append(el("div", { class: "actions" }, cautionBadge(), certificateBadge(), themeButton()));
+  const print = el("button", {
+    class: "quiet", id: "print", type: "button", title: "Print this page, or save it as PDF", onclick: () => window.print(),
+  }, "PDF");
+  top.append(el("div", { class: "actions" }, cautionBadge(), certificateBadge(), print, themeButton()));
   if (data.facts.length) {
     top.append(el("dl", { class: "facts" }, ...data.facts.map(([name, value]) => {
       const [, short, detail] = /^([^()]+) \((.+)\)$/s.exec(value) || [null, value, null]; // "3% (how)"
