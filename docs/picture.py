@@ -30,13 +30,15 @@ def draw(report: pathlib.Path, folder: pathlib.Path) -> None:
         browser = start(driver)
         for scheme, name in PICTURES.items():
             page = browser.new_page(
-                viewport={"width": WIDTH, "height": 1000}, color_scheme=scheme  # type: ignore[arg-type]
+                viewport={"width": WIDTH, "height": 1000},
+                color_scheme=scheme,  # type: ignore[arg-type]
             )
             page.goto(report.as_uri())
             page.wait_for_selector("html[data-ready]", state="attached")
             boxes = [
-                page.locator("section", has=page.get_by_role("heading", name=part, exact=True))
-                .last.bounding_box()
+                page.locator(
+                    "section", has=page.get_by_role("heading", name=part, exact=True)
+                ).last.bounding_box()
                 for part in PARTS
             ]
             found = [box for box in boxes if box is not None]
