@@ -1,6 +1,7 @@
 """The benchmark of searches compares the same settings in the same folds."""
 
 import dataclasses
+import types
 
 import numpy as np
 import pytest
@@ -52,20 +53,41 @@ def test_a_row_needs_the_same_choice(small, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("answers", "ratio", "said"),
     [
-        ([], search.TORCH_PATIENCE, "at least"),
+        ([{"cpu": 12.5}], 6.25, "at least"),
         ([{"cpu": 11.0, "score": 0.9}], 5.5, "no time was left"),
         ([{}, {"cpu": 8.0, "score": 0.9, "excess": [0.1, 0.7]}], 4.0, "1.0e-01 to 7.0e-01"),
     ],
 )
 def test_torchkm_is_stopped_in_time(answers, ratio, said, tmp_path, monkeypatch):
     run = search.Run(tmp_path, search.Sizes(DATA, (DATA,)), 0, 60.0)
-    mine = {"cpu": 2.0, "wall": 2.0, "score": 0.9, "gap": 1e-4}
+    mine = {"cpu": 2.0, "wall": 20.0, "score": 0.9, "gap": 1e-4}  # on a busy machine
     monkeypatch.setattr(run, "_call", lambda name, data, **more: mine)
-    limits = []
+    patience = []
     monkeypatch.setattr(
-        search.harness, "call_each", lambda *given, limit: limits.append(limit) or answers
+        search.harness,
+        "call_each",
+        lambda name, given, limit: patience.append(given["patience"]) or answers,
     )
     row = run.against_torchkm(DATA)
     assert row.ratio == ratio
     assert said in row.note
-    assert limits == [search.TORCH_PATIENCE * mine["wall"]]
+    assert patience == [search.TORCH_PATIENCE * mine["cpu"]]
+
+
+def test_torchkm_is_stopped_by_its_own_cpu_time(tmp_path, monkeypatch):
+    """Time that others had on a busy machine was once counted as its own."""
+
+    class Endless:
+        def __init__(self, **given):
+            pass
+
+        def fit(self, X, y):
+            while True:
+                np.ones((100, 100)) @ np.ones(100)
+
+    fake = types.SimpleNamespace(TorchKMSVC=Endless, set_num_threads=lambda count: None)
+    modules = types.SimpleNamespace(import_module=lambda name: fake)
+    monkeypatch.setattr(search, "importlib", modules)
+    [found] = search.torch_peer(str(tmp_path), dataclasses.asdict(DATA), patience=0.2)
+    assert set(found) == {"cpu"}
+    assert 0.15 < found["cpu"] < 5.0
