@@ -143,3 +143,11 @@ def test_too_large_a_cache_is_refused_with_what_it_takes(library, monkeypatch):
 def test_a_kernel_that_leaves_the_device_says_so(library):
     with pytest.raises(ValueError, match="must return an array of"):
         Gram.from_callable(lambda A, B: np.zeros((A.shape[0], B.shape[0])), design(library, X))
+
+
+def test_a_device_is_thought_to_be_faster_than_a_core(library, monkeypatch):
+    gram = Gram.rbf(design(library, X), 0.2)
+    slow = gram.cost(N, N)
+    monkeypatch.setattr("anynorm.design.device.DevicePlace.speed", 10.0)
+    assert gram.cost(N, N) == pytest.approx(slow / 10.0 if library.device != "cuda" else slow * 3)
+    assert KernelRows(gram, 1 << 20).speed == 10.0

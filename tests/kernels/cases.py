@@ -34,7 +34,7 @@ FORMS = {
 
 def many_blocks_even_here(monkeypatch):
     monkeypatch.setattr(limits, "VALUES_AT_ONCE", 20)
-    monkeypatch.setattr(gram, "_COLUMNS", 4)
+    monkeypatch.setattr(gram.Gram, "_columns_at_once", 4)
     monkeypatch.setattr(limits, "CACHED_BYTES", 100)
     monkeypatch.setattr(sums, "_CACHED_COLUMNS", 3)
     monkeypatch.setattr(sums, "_ROWS_PER_TASK", 4)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,7 +38,6 @@ from anynorm.kernels.kernel import Array, finite
 from anynorm.kernels.sums import WORTH_COMPILED, DenseSums, ExponentialSums, KernelSums
 
 _PRODUCTS_PER_COPY = 50.0  # how long an entry of X takes to be copied
-_COLUMNS = 2048  # that are taken out of X, and widened, at once
 _WORTH_HALVING = 512  # columns from which pairs of them are evaluated once only,
 _HALVED_ENTRIES = 1 << 22  # if no more than this of X, 32 MB, is taken at once
 _SYMMETRY = {np.dtype(np.float32): 1e-5}  # of the largest entry: what rounding may have made
@@ -83,6 +82,7 @@ class Gram:
     """
 
     X: Any
+    _columns_at_once: ClassVar[int] = 2048  # that are taken out of X, and widened
 
     def __init__(self, kernel: Kernel, X: Any, origin: Array | None = None) -> None:
         self.kernel = kernel
@@ -186,8 +186,8 @@ class Gram:
             if isinstance(sums, DenseSums) and np.array_equal(own[beta[own] != 0], used):
                 others = beta[own] == 0
                 out[~others] = sums.among_columns(beta[used], n_values=n_values)
-        for start in range(0, len(used), _COLUMNS):
-            part = used[start : start + _COLUMNS]
+        for start in range(0, len(used), self._columns_at_once):
+            part = used[start : start + self._columns_at_once]
             out[others] += self.sums(part)(points[others], beta[part], n_values=n_values)
         return finite(out)
 
@@ -202,8 +202,8 @@ class Gram:
             w = design_of(_take(self._columns, used)).rmatvec(betas[used])
             return finite(design_of(self._rows).matvec(w))
         out = np.zeros((self.n, betas.shape[1]))
-        for start in range(0, len(used), _COLUMNS):
-            part = used[start : start + _COLUMNS]
+        for start in range(0, len(used), self._columns_at_once):
+            part = used[start : start + self._columns_at_once]
             out += self.sums(part)(self._rows, betas[part], n_values=WORTH_COMPILED)
         return finite(out)
 

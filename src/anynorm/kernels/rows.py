@@ -53,6 +53,8 @@ class KernelRows:
         Their memory, which those of another kernel may have afterwards.
     in_turn : bool
         Whether problems that share these rows are to be solved one after the other.
+    speed : float
+        About how many times as fast as by one core rows are made and used.
     """
 
     def __init__(
@@ -80,7 +82,8 @@ class KernelRows:
         self.capacity = int(min(self.n, max(fits, self.block_rows * holders)))
         self._together = self._store.together if fits >= self.n else 1
         self._store.open(self.capacity, buffer)
-        self.buffer, self.in_turn = self._store.buffer, self._store.in_turn
+        self.buffer = self._store.buffer
+        self.in_turn, self.speed = self._store.in_turn, self._store.speed
         self._slot_of = np.full(self.n, -1, np.intp)
         self._row_in = np.full(self.capacity, -1, np.intp)
         self._used = np.zeros(self.capacity, np.int64)

@@ -397,7 +397,7 @@ class _BlockSearch:
             change = sign * (value - self.value[block])
             moved = change != 0
             self.rows.add(self.scores, slots[moved], change[moved])
-            self.work += len(block) * self.rows.n
+            self.work += len(block) * self.rows.n / self.rows.speed
         finally:
             self.rows.release(slots)
         self.value[block] = value
