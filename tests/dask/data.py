@@ -3,7 +3,10 @@
 import dask
 import dask.array as da
 import numpy as np
+import pytest
 import scipy.sparse as sp
+
+LOSSES = ["hinge", "squared_hinge", "logistic", "squared", "absolute"]
 
 
 def rows(n=1200, p=6, n_classes=2, seed=0):
@@ -32,3 +35,13 @@ def in_blocks(X, sizes):
         for size, end in zip(sizes, ends, strict=True)
     ]
     return da.concatenate(parts)
+
+
+def same_optimum(apart, whole, tol):
+    """Whether two fits of one problem agree as far as their certificates say."""
+    one, other = apart.certificate_, whole.certificate_
+    assert one.status == "optimal"
+    assert one.dual <= other.primal * (1 + 1e-12)
+    assert other.dual <= one.primal * (1 + 1e-12)
+    assert abs(one.primal - other.primal) <= 2 * tol * other.primal
+    assert one.zero_primal == pytest.approx(other.zero_primal, rel=1e-12)

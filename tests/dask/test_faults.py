@@ -10,7 +10,7 @@ import dask.array as da
 import distributed
 import pytest
 
-from anynorm import LinearSVC
+from anynorm import LinearSVC, SparseSVC
 from anynorm.design import dask_crew
 from tests.dask.conftest import local_cluster
 from tests.dask.data import in_blocks, rows, sparse_rows
@@ -40,14 +40,17 @@ def kill_one(client):
     os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_a_killed_worker_costs_time_and_nothing_else(own_client, monkeypatch, loss):
+@pytest.mark.parametrize(
+    ("estimator", "loss"),
+    [(LinearSVC, "hinge"), (LinearSVC, "squared_hinge"), (SparseSVC, "hinge")],
+)
+def test_a_killed_worker_costs_time_and_nothing_else(own_client, monkeypatch, estimator, loss):
     X, y, in_chunks, labels = chunks()
     seen = after_rounds(monkeypatch, 8, lambda: kill_one(own_client))
-    model = LinearSVC(C=0.1, loss=loss, tol=1e-5).fit(in_chunks, labels)
+    model = estimator(C=0.1, loss=loss, tol=1e-5).fit(in_chunks, labels)
     assert len(seen) > 8
     assert model.certificate_.status == "optimal"
-    whole = LinearSVC(C=0.1, loss=loss, tol=1e-5).fit(X, y)
+    whole = estimator(C=0.1, loss=loss, tol=1e-5).fit(X, y)
     assert model.certificate_.primal <= whole.certificate_.primal * (1 + 2e-5)
 
 

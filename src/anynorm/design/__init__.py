@@ -33,6 +33,7 @@ Some methods alone ask for what compiled loops walk over: `row_arrays` coordinat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ import scipy.sparse as sp
 from anynorm.design.device import library_of
 from anynorm.design.interface import Design, Matrix
 
-__all__ = ["Design", "Matrix", "design_of"]
+__all__ = ["Design", "Matrix", "design_of", "stacked"]
 
 
 def design_of(X: Any, scale: np.ndarray | None = None) -> Design:
@@ -76,3 +77,18 @@ def design_of(X: Any, scale: np.ndarray | None = None) -> Design:
     from anynorm.design.dense import DenseDesign
 
     return DenseDesign(np.asarray(X), scale)
+
+
+def stacked(parts: Sequence[Matrix]) -> Matrix:
+    """Return matrices of the same columns one below the other, sparse where they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.design import stacked
+    >>> stacked([np.eye(2), np.ones((1, 2))]).shape
+    (3, 2)
+    """
+    if any(sp.issparse(part) for part in parts):
+        return sp.csr_array(sp.vstack(parts))
+    return np.vstack(parts)

@@ -217,7 +217,8 @@ class Design(ABC):
     def _centred_gram(self, gram: Array, rows: Places, weights: Array, center: Array) -> Array:
         """What centring leaves of a Gram matrix; row by row where that is next to nothing."""
         centred = gram - weights.sum() * np.outer(center, center)
-        if np.all(np.diagonal(centred) > _CANCELLED * np.diagonal(gram)):
+        squares = np.diagonal(gram)
+        if np.all((np.diagonal(centred) > _CANCELLED * squares) | (squares == 0)):
             return centred
         return self._gram_by_blocks(rows, weights, center)
 

@@ -17,9 +17,16 @@ from anynorm.problem.chunked import ChunkedProblem, RowTerms
 
 
 def solve_chunked_classes(
-    estimator: Any, data: ChunkedLabelled, solve: Callable[..., Found], end: float | None
+    estimator: Any,
+    data: ChunkedLabelled,
+    solve: Callable[..., Found],
+    end: float | None,
+    **regulariser: Any,
 ) -> list[Found]:
-    """Solve the estimator's binary problems with a solver of rows apart, until the deadline."""
+    """Solve the estimator's binary problems with a solver of rows apart, until the deadline.
+
+    `regulariser` has the pieces of `ChunkedProblem` that say what is penalised.
+    """
     first, report = seed(estimator.random_state), classes_printer(estimator, data)
     starts = _starts(estimator, data)
     return [
@@ -30,11 +37,13 @@ def solve_chunked_classes(
             start=starts[index],
             progress=bound_to(report, index),
         )
-        for index, problem in enumerate(chunked_problems(estimator, data))
+        for index, problem in enumerate(chunked_problems(estimator, data, **regulariser))
     ]
 
 
-def chunked_problems(estimator: Any, data: ChunkedLabelled) -> Iterator[ChunkedProblem]:
+def chunked_problems(
+    estimator: Any, data: ChunkedLabelled, **regulariser: Any
+) -> Iterator[ChunkedProblem]:
     """The binary problems of `data`, with the estimator's C, loss and intercept."""
     crew: Crew = data.X
     for index in range(data.n_problems):
@@ -46,7 +55,7 @@ def chunked_problems(estimator: Any, data: ChunkedLabelled) -> Iterator[ChunkedP
             loss=get_loss(estimator.loss),
         )
         kind = intercept_kind(estimator.fit_intercept, estimator.intercept_scaling)
-        yield ChunkedProblem(crew, terms, kind)
+        yield ChunkedProblem(crew, terms, kind, **regulariser)
 
 
 def _starts(estimator: Any, data: ChunkedLabelled) -> list[tuple[np.ndarray, float] | None]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
+
+from anynorm.estimators._chunked import solve_chunked_classes
 from anynorm.estimators._docs import documented_like
 from anynorm.estimators._fitting import solve_classes, store_linear
 from anynorm.estimators._linear_model import LinearClassifier
 from anynorm.estimators._messages import classes_printer
 from anynorm.estimators._probabilities import LogisticClassifier
+from anynorm.estimators.checks.chunks import ChunkedLabelled
 from anynorm.estimators.checks.labels import Labelled, usable_penalties
 from anynorm.estimators.linear_svc import LinearSVC
 from anynorm.losses import Loss
@@ -95,6 +99,8 @@ class SparseSVC(LogisticClassifier, LinearClassifier):
     penalty = "l1"
     """What tells scikit-learn's `SelectFromModel` that zeros are exact."""
 
+    _takes_chunks = True
+
     def __init__(
         self,
         C: float = 1.0,
@@ -125,6 +131,25 @@ class SparseSVC(LogisticClassifier, LinearClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def _fit_chunks(self, data: ChunkedLabelled, end: float | None) -> Self:
+        penalties = usable_penalties(self.penalty_weights, data)
+        if penalties is not None and np.any(penalties == 0):
+            raise ValueError(
+                "penalty_weights of 0 need all rows in one place; on a Dask collection give such "
+                "columns a small penalty instead, e.g. 1e-3, or call X.compute()."
+            )
+        from anynorm.solvers.one_norm import solve_chunked_one_norm  # Numba: for those who fit
+
+        solutions = solve_chunked_classes(
+            self,
+            data,
+            solve_chunked_one_norm,
+            end,
+            regulariser="l1",
+            penalty_weights=penalties,
+        )
+        return store_linear(self, data, solutions)
 
     def _fit_rows(self, data: Labelled, end: float | None) -> Self:
         penalties = usable_penalties(self.penalty_weights, data)

@@ -1,10 +1,10 @@
 """The problem over rows that live apart: its values are sums over blocks of rows.
 
-        minimise_{w, b}   1/2 sum_j (w_j / v_j)^2 + sum_i g_i(1 - y_i (x_i'w + b))
+        minimise_{w, b}   R(w) + sum_i g_i(1 - y_i (x_i'w + b))
 
-(`svm.py`) with a loss that is a sum over the rows.  The dual variables stay beside their rows.
-What their repair needs of them are sums: the two signs of beta = y * a are pulled back apart, so
-that the heavier one can be scaled down afterwards.
+(`svm.py`) with R = 1/2 sum_j (w_j / v_j)^2 or sum_j u_j |w_j|, and a loss that is a sum over the
+rows.  The dual variables stay beside their rows.  What their repair needs of them are sums: the two
+signs of beta = y * a are pulled back apart, so that the heavier one can be scaled down afterwards.
 """
 
 from __future__ import annotations
@@ -103,6 +103,7 @@ class BlockRows:
         self.curved: tuple[np.ndarray, np.ndarray] | None = None
         self.norms: np.ndarray | None = None
         self.fresh = True
+        self._part: tuple[np.ndarray, Design] | None = None
         self._sample: Design | None = None
         if step > 1:
             whole = block.design()
@@ -111,6 +112,16 @@ class BlockRows:
     def design(self) -> Design:
         """The features of the rows."""
         return self._block.design() if self._sample is None else self._sample
+
+    def some_columns(self, columns: np.ndarray | None) -> Design:
+        """The features in some columns, kept while the same ones are asked for."""
+        if columns is None:
+            return self.design()
+        if not self._block.held:
+            return self.design().take_columns(columns)
+        if self._part is None or not np.array_equal(self._part[0], columns):
+            self._part = columns, self.design().take_columns(columns)
+        return self._part[1]
 
     @cached_property
     def bounds(self) -> Box | CurvedBox:
@@ -136,13 +147,19 @@ class ChunkedProblem:
     intercept : "free", None or float
         As in `Problem`.
     feature_scale : ndarray of shape (p,), optional
-        v; v_j = 0 forces w_j = 0.
+        v; v_j = 0 forces w_j = 0 ("l2" only).
+    regulariser : {"l2", "l1"}
+        As in `Problem`.
+    penalty_weights : ndarray of shape (p,), optional
+        u, above 0; infinity leaves a column out ("l1" only).
     """
 
     crew: Crew
     terms: RowTerms
     intercept: Literal["free"] | float | None = "free"
     feature_scale: np.ndarray | None = None
+    regulariser: Literal["l2", "l1"] = "l2"
+    penalty_weights: np.ndarray | None = None
 
     @property
     def n_coefs(self) -> int:
@@ -155,6 +172,32 @@ class ChunkedProblem:
         if self.intercept is None:
             return np.inf
         return 0.0 if isinstance(self.intercept, str) else float(self.intercept) ** -2
+
+    @property
+    def bias_feature(self) -> float:
+        """The value of the constant feature of a regularised bias, 0 where there is none."""
+        return 0.0 if self.intercept in ("free", None) else float(self.intercept)
+
+    def bias_slopes(self, biases: np.ndarray) -> np.ndarray:
+        """Return the slopes of the regulariser at some biases; not where there is no bias."""
+        if self.regulariser == "l1":
+            return np.sign(biases) / self.bias_feature if self.bias_feature else 0.0 * biases
+        return self.precision * biases
+
+    def penalties(self) -> np.ndarray:
+        """Return u, ones where there is none."""
+        return np.ones(self.n_coefs) if self.penalty_weights is None else self.penalty_weights
+
+    def one_norm(self, coef: np.ndarray, intercept: float) -> float:
+        """Return sum u_j |w_j|, with the part of a regularised bias."""
+        used = np.flatnonzero(coef)
+        bias = abs(intercept) / self.bias_feature if self.bias_feature else 0.0
+        return float(np.abs(coef[used]) @ self.penalties()[used]) + bias
+
+    def pressure(self, pull: np.ndarray, balance: float) -> float:
+        """Return the largest ``|X_j'beta| / u_j``, at most 1 where the duals are allowed ("l1")."""
+        sizes = np.abs(pull) / self.penalties()
+        return max(float(sizes.max(initial=0.0)), abs(self.bias_feature * balance))
 
     def scale(self) -> np.ndarray:
         """Return v, ones where there is none."""
@@ -176,6 +219,8 @@ class ChunkedProblem:
 
         The scores are computed anew; the dual variables are repaired as `repair.py` does.
         """
+        if self.regulariser == "l1":
+            return self.one_norm_values(coef, intercept)[0]
         seen = self.crew.ask(_both_sides, (self.terms, coef, intercept))
         up, down = _balanced(seen.up, seen.down) if self.precision == 0.0 else (1.0, 1.0)
         pulled = self.scale() * (up * seen.pulled_up + down * seen.pulled_down)
@@ -194,14 +239,10 @@ class ChunkedProblem:
         seen = self.crew.ask(_both_sides, (self.terms, coef, intercept))
         up, down = _balanced(seen.up, seen.down) if self.precision == 0.0 else (1.0, 1.0)
         pull = up * seen.pulled_up + down * seen.pulled_down
-        pressure = np.abs(pull).max(initial=0.0)
-        bias = 0.0
-        if 0 < self.precision < np.inf:
-            size = self.precision**-0.5
-            bias, pressure = abs(intercept) / size, max(pressure, size * abs(seen.up - seen.down))
+        pressure = self.pressure(pull, up * seen.up - down * seen.down)
         scale = min(1.0, 1.0 / pressure) if pressure > 0 else 1.0
         gain = self.crew.ask(_gain, (self.terms, scale * up, scale * down)).gain
-        primal = float(np.abs(coef).sum()) + bias + seen.loss
+        primal = self.one_norm(coef, intercept) + seen.loss
         return Values(primal, max(0.0, gain), seen.zero, True, seen.rounding), pull
 
 

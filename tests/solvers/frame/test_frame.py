@@ -156,3 +156,18 @@ def test_patience_counts_anew_after_progress():
     assert [patience.is_over(v) for v in (1.0, 0.9, 0.4, 0.3, 0.3, 0.3)] == [False] * 5 + [True]
     patience.forget()
     assert not patience.is_over(0.3)
+
+
+def test_many_small_blocks_send_no_more_rows_than_one():
+    """Each block began with a row of its own: seven blocks on one worker sent seven too many."""
+    from anynorm.design.crew import Block
+    from anynorm.problem.chunked import RowTerms
+    from anynorm.solvers.frame.rounds_apart.beside_rows import few_rows
+
+    labels = np.arange(2003) % 2
+    blocks = [
+        Block(np.eye(1, 3).repeat(len(part), axis=0), part, None, columns=3)
+        for part in np.array_split(labels, 11)
+    ]
+    seen = few_rows(blocks, (RowTerms(np.arange(2), 1, None, 1.0, get_loss("hinge")), 30))
+    assert 25 <= sum(len(part) for part in seen.y) <= 30

@@ -24,10 +24,10 @@ from anynorm.design import Design
 from anynorm.design.limits import FLOOR
 from anynorm.norms.dual_sets import Box
 from anynorm.solvers.frame.budget import Budget, OutOfTime
+from anynorm.solvers.frame.proximal_box import ProximalBox
 from anynorm.solvers.linear.newton import Iterate, minimise_smooth
 from anynorm.solvers.linear.polish import polish_free_set
 from anynorm.solvers.linear.primal_dual import PrimalDual
-from anynorm.solvers.linear.proximal_box import ProximalBox
 
 _FIRST_SIGMA = 0.5  # 1 over the smoothing width, in margins; not critical: 0.2 and 0.75 do as well
 _WARM_SIGMA = 8.0  # the same from a start, which has told most rows apart already

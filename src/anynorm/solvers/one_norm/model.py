@@ -60,11 +60,15 @@ class QuadraticModel:
         self.keep = np.ones(self.coef.size, dtype=bool)
         self._products: _Products | None = None
 
-    def products(self, support: np.ndarray, scale: np.ndarray) -> _Products:
-        """The products of some columns, over their scales, kept while these stay the same."""
+    def has_products(self, size: int) -> bool:
+        """Whether the products of so many columns take little time."""
+        return size <= _DIRECT and size * self.block.n <= _DIRECT_ENTRIES
+
+    def products(self, support: np.ndarray, scale: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The products of some columns over some rows, divided by the columns' scales."""
         if self._products is None or not np.array_equal(self._products.support, support):
             self._products = _Products(self, support, scale)
-        return self._products
+        return self._products.over(rows)
 
     def descend(self, order: np.ndarray) -> float:
         """One pass of coordinate descent, the bias last; returns the largest violation."""
@@ -272,7 +276,7 @@ class _NewtonStep:
     def solve(self, target: float, most: int, spend: Callable[[], bool]) -> None:
         """Go on to the minimum over what is free, or nearer to it by at most `most` steps."""
         size = self.support.size
-        if size <= _DIRECT and size * self.model.block.n <= _DIRECT_ENTRIES:
+        if self.model.has_products(size):
             self._factor()
         else:
             self._conjugate_gradients(target, most, spend)
@@ -284,7 +288,7 @@ class _NewtonStep:
         if free.size == 0:
             return
         root = np.sqrt(self.scale[free])
-        products = self.model.products(self.support, self.scale).over(~self.cheap)
+        products = self.model.products(self.support, self.scale, ~self.cheap)
         system = products[np.ix_(free, free)]
         system[np.diag_indices_from(system)] += self.model.damping
         _, step, failed = dposv(system, self.residual[free] / root)

@@ -4,10 +4,7 @@
     sparse rows, a box dual         coordinate descent on every part's rows (CoCoA)
     otherwise                       Newton's method by conjugate gradients, a round for each product
 
-Newton's methods on sums begin with the solution of a few rows, no more numbers than a round may
-bring, and go on with every 16th row: what all rows are asked for then are a few last steps.  Where
-a worker is lost, its rows are read again by another one, their duals begin anew, and the method
-goes on from where it was.
+Newton's methods go from a few rows to all of them (`stages.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from anynorm.design import stacked
 from anynorm.design.crew import RowsLost
 from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
@@ -23,28 +21,17 @@ from anynorm.problem.chunked import ChunkedProblem
 from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.frame.incumbent import Incumbent
-from anynorm.solvers.linear.chunked.beside_rows import few_rows
-from anynorm.solvers.linear.chunked.chunked_newton import (
-    RemoteNewton,
-    Widths,
-    sampled,
-    solve_kinks,
-    solve_smooth,
-)
+from anynorm.solvers.frame.rounds_apart.beside_rows import few_rows
+from anynorm.solvers.frame.rounds_apart.stages import SAMPLE_TOL, certified, solve_in_stages
+from anynorm.solvers.linear.chunked.chunked_newton import SquaredNewton
 from anynorm.solvers.linear.chunked.cocoa import SharedDual, descend_apart, pulled_back
 from anynorm.solvers.linear.solve import solve_linear
 
 _LARGEST_FACTOR = 4000  # columns up to which p x p matrices are summed, as in newton_system.py
 _MATRICES = 6  # of p x p numbers that a worker may hold at once: a block's, the sum, their making
 _SHARE = 0.25  # of a worker's memory that these may take
-_STRIDE = 16  # one row of so many makes a sample
 _FEW_ROWS, _FEW_ENTRIES = 3, 2_000_000  # per column, and in all: what a part sends of its own rows
-_ROWS_PER_COLUMN, _SAMPLE_ENTRIES = 5, 100_000  # a sample has at least so many rows and entries
-_SAMPLE_TOL = {False: 1e-2, True: 1e-4}  # of a sample, with kinks and smooth
-# 1 over the width of the smoothing, in margins: without a start, from one of few rows, from most.
-_COLD, _SOLVED, _WARM = 0.2, 2.0, 8.0
-_CERTAIN = 0.5  # of tol: the gap by the methods' own estimate at which a certificate is asked for
-_TRIES = 6  # certificates, each at a tenth of the last goal
+_CERTAIN = 0.5  # of tol: the gap by the descent's own estimate at which a certificate is asked for
 
 
 def solve_chunked(
@@ -84,16 +71,11 @@ def _by_descent(problem: ChunkedProblem) -> bool:
     return isinstance(dual_set, Box) and problem.crew.sparse and not _by_matrices(problem)
 
 
-def _offer(problem: ChunkedProblem, best: Incumbent, coef: np.ndarray, bias: float) -> bool:
-    """Certify a point, with the dual variables that are beside the rows now."""
-    return best.offer(problem.values(coef, bias), (coef, bias), None)
-
-
 def _descend(problem: ChunkedProblem, best: Incumbent, seed: int) -> None:
     shared = pulled_back(problem)  # zero, or from the duals of a problem with other weights
 
     def check(at: SharedDual) -> bool:
-        return _offer(problem, best, at.coef, at.bias)
+        return certified(problem, best, at.coef, at.bias)
 
     while True:
         try:
@@ -111,49 +93,14 @@ def _descend(problem: ChunkedProblem, best: Incumbent, seed: int) -> None:
 def _newton(
     problem: ChunkedProblem, best: Incumbent, start: tuple[np.ndarray, float] | None
 ) -> None:
-    matrix, terms = _by_matrices(problem), problem.terms
-    at, sigma = (np.zeros(problem.n_coefs), 0.0), _COLD
-    if start is not None:
-        at, sigma = (problem.scaled_coef(start[0]), start[1]), _WARM
-    elif matrix and (few := _of_few(problem, best.budget)) is not None:
-        at, sigma = few, _SOLVED
-    if start is None and _sample_tells(problem):
-        sample = RemoteNewton(problem, sampled(terms, _STRIDE), best.budget, matrix=matrix)
-        at, sigma = _minimised(sample, at, _SAMPLE_TOL[terms.loss.smooth], sigma), _WARM
-    whole = RemoteNewton(problem, terms, best.budget, matrix=matrix)
-    goal = _CERTAIN * best.tol
-    for _ in range(_TRIES):
-        at = _minimised(whole, at, goal, sigma)
-        try:
-            if _offer(problem, best, problem.scale() * at[0], at[1]):
-                return
-        except RowsLost:
-            continue
-        if not best.budget.goes_on():
-            return
-        goal, sigma = 0.1 * goal, _WARM
-
-
-def _minimised(
-    newton: RemoteNewton, at: tuple[np.ndarray, float], goal: float, sigma: float
-) -> tuple[np.ndarray, float]:
-    """The scaled coefficients and the bias at a gap of `goal`, however many workers are lost."""
-    while True:
-        try:
-            if newton.terms.loss.smooth:
-                found = solve_smooth(newton, *at, goal)
-            else:
-                found = solve_kinks(newton, *at, goal, Widths(sigma))
-            return found.u, found.bias
-        except RowsLost:
-            at = at if newton.where is None else newton.where
-
-
-def _sample_tells(problem: ChunkedProblem) -> bool:
-    """Whether the sample is large enough to tell something about all rows."""
-    n, p = problem.crew.shape
-    m = n // _STRIDE
-    return m >= _ROWS_PER_COLUMN * p and m * p >= _SAMPLE_ENTRIES
+    matrix, budget = _by_matrices(problem), best.budget
+    solve_in_stages(
+        problem,
+        best,
+        start,
+        few=lambda: _of_few(problem, budget) if matrix else None,
+        newton=lambda terms: SquaredNewton(problem, terms, budget, matrix=matrix),
+    )
 
 
 def _of_few(problem: ChunkedProblem, budget: Budget) -> tuple[np.ndarray, float] | None:
@@ -171,12 +118,12 @@ def _of_few(problem: ChunkedProblem, budget: Budget) -> tuple[np.ndarray, float]
             y=y,
             C=problem.terms.C,
             loss=problem.terms.loss,
-            X=np.vstack(seen.X),
+            X=stacked(seen.X),
             sample_weight=weights,
             intercept=problem.intercept,
             feature_scale=problem.feature_scale,
         ),
-        tol=_SAMPLE_TOL[problem.terms.loss.smooth],
+        tol=SAMPLE_TOL[problem.terms.loss.smooth],
         max_iter=max(1, budget.left),
         deadline=budget.deadline,
     )

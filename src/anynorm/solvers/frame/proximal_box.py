@@ -46,7 +46,7 @@ class ProximalBox(Derivatives):
         """Return the sums of ``y h'``, of ``|h'|`` and of h'' at ``r = 1 - y (scores + bias)``."""
         if not self.compiled:
             return super().totals(y, scores, bias)
-        from anynorm.solvers.linear.proximal_loops import totals
+        from anynorm.solvers.frame.proximal_loops import totals
 
         pull, size, bend = self._summed(totals, 3, y, scores, bias)
         return pull, size, bend
@@ -55,7 +55,7 @@ class ProximalBox(Derivatives):
         """Return ``change' h'(residual - step change)``."""
         if not self.compiled:
             return super().slope(residual, change, step)
-        from anynorm.solvers.linear.proximal_loops import slope
+        from anynorm.solvers.frame.proximal_loops import slope
 
         return self._summed(slope, 1, residual, change, float(step))[0]
 
@@ -85,7 +85,7 @@ class ProximalBox(Derivatives):
         if not self.compiled:
             costs = np.where(residual > 0, self.upper, self.lower) * residual
             return float(costs.sum()), float((costs - dual * residual).sum())
-        from anynorm.solvers.linear.proximal_loops import cost_and_gap
+        from anynorm.solvers.frame.proximal_loops import cost_and_gap
 
         cost, gap = self._summed(cost_and_gap, 2, residual, dual)
         return cost, gap

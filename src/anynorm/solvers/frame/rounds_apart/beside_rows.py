@@ -14,7 +14,7 @@ import numpy as np
 from anynorm.design.crew import Block, Sums, each_block
 from anynorm.losses.curves import Derivatives
 from anynorm.problem.chunked import BlockRows, RowTerms
-from anynorm.solvers.linear.proximal_box import ProximalBox
+from anynorm.solvers.frame.proximal_box import ProximalBox
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,8 @@ class Place:
         Whether the duals of the last look become the centre of the smoothing.
     matrix : bool
         Whether the p x p matrix of the rows with curvature is wanted, or their products.
+    columns : ndarray or None
+        Of which the matrix is wanted; None is all of them.
     """
 
     terms: RowTerms
@@ -46,6 +48,7 @@ class Place:
     step: float = 0.0
     recentre: bool = False
     matrix: bool = True
+    columns: np.ndarray | None = None
 
 
 def curve_of(rows: BlockRows, sigma: float) -> Derivatives:
@@ -82,10 +85,11 @@ def look(blocks: Sequence[Block], place: Place) -> Sums:
             loss=terms.loss.value(residual, terms.C, rows.weights),
             pulled=design.rmatvec(rows.y * dual),
             balance=float(rows.y @ dual),
+            bent=chosen.size,
             kinks=curve.cost_and_gap(residual, dual)[1] if isinstance(curve, ProximalBox) else 0.0,
         )
         if place.matrix:
-            return out + Sums(scatter=design.scatter(chosen, curvature))
+            return out + Sums(scatter=rows.some_columns(place.columns).scatter(chosen, curvature))
         rows.curved = chosen, curvature
         return out + Sums(
             curved=float(curvature.sum()),
@@ -137,14 +141,21 @@ def balances(blocks: Sequence[Block], message: tuple[Place, np.ndarray]) -> Sums
 
 
 def few_rows(blocks: Sequence[Block], message: tuple[RowTerms, int]) -> Sums:
-    """At most so many rows of the part, evenly from all of it, each for those it stands for."""
+    """At most so many rows of the part, as they are stored, evenly from all of it.
+
+    Each weighs as much as those that it stands for.
+    """
     terms, most = message
     step = max(1, -(-sum(block.n for block in blocks) // most))
+    seen = 0
 
     def one(block: Block) -> Sums:
-        rows, chosen = terms.of(block), np.arange(0, block.n, step)
+        nonlocal seen
+        # On and on through all blocks: were each to begin anew, many small ones would send more.
+        rows, chosen = terms.of(block), np.arange(-seen % step, block.n, step)
+        seen += block.n
         return Sums(
-            X=[rows.design().dense_rows(chosen)],
+            X=[rows.design().take_rows(chosen).stored],
             y=[rows.y[chosen]],
             weights=[step * rows.weights[chosen]],
         )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from anynorm.design.threads import Threads
-from anynorm.solvers.linear.proximal_box import ProximalBox
+from anynorm.solvers.frame.proximal_box import ProximalBox
 
 
 def box_and_rows(n=20_000, seed=0):

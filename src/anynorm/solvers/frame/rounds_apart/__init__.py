@@ -1,0 +1,1 @@
+"""Newton's method over rows that live apart, whatever the regulariser."""
