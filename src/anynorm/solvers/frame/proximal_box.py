@@ -63,7 +63,7 @@ class ProximalBox(Derivatives):
         """Return what belongs to ``r = 1 - y (scores + bias)``."""
         if not self.compiled:
             return super().terms(y, scores, bias)
-        from anynorm.solvers.linear.proximal_loops import terms
+        from anynorm.solvers.frame.proximal_loops import terms
 
         residual, dual, beta = np.empty((3, len(y)))
         size = self._summed(terms, 1, y, scores, float(bias), residual, dual, beta)[0]
@@ -73,7 +73,7 @@ class ProximalBox(Derivatives):
         """Return the rows with h'' > 0, and h'' of them."""
         if not self.compiled:
             return super().curved(residual)
-        from anynorm.solvers.linear.proximal_loops import between
+        from anynorm.solvers.frame.proximal_loops import between
 
         inside = np.empty(len(residual), dtype=np.bool_)
         self._summed(between, 1, residual, inside)
