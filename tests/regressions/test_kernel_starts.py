@@ -33,6 +33,19 @@ def test_a_start_that_is_balanced_up_to_rounding_keeps_its_bounds():
     assert abs(float(box.sign @ value)) <= ROUNDING * float(value.sum())
 
 
+def test_rounding_is_taken_off_a_free_variable():
+    """It was taken off one at its bound, whose pull then moved the bias: a solution looked bad."""
+    X, y = data()
+    problem = Problem(y=y, C=1.0, loss=get_loss("hinge"), gram=Gram.rbf(X, 1.0))
+    positive, negative = np.flatnonzero(y > 0), np.flatnonzero(y < 0)
+    start = np.zeros(600)
+    start[positive[:3]] = 1.0, 1.0, 0.5 + 4e-16
+    start[negative[:3]] = -1.0, -1.0, -0.5
+    value = _allowed(box_of(problem), start)
+    np.testing.assert_array_equal(value[positive[:2]], 1.0)
+    assert value[positive[2]] == 0.5
+
+
 def test_a_solution_is_no_start_for_further_blocks():
     """Five blocks were solved before the first look at the gap of a start."""
     X, y = data()

@@ -63,7 +63,9 @@ def test_parquet_that_cannot_be_used(tmp_path):
     ),
     st.booleans(),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 def test_what_scikit_learn_dumps_is_read(tmp_path, rows, zero_based):
     X = np.array(rows)
     X[0, 0] = X[0, 3] = 3.0  # so that the first and the last feature occur

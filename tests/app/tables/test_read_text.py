@@ -244,7 +244,9 @@ rows = st.lists(st.tuples(numbers, words.map(lambda x: "w" + x), words), min_siz
 
 
 @given(names, rows, st.sampled_from(",;\t|"), st.booleans())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 def test_what_the_csv_module_writes_is_read(tmp_path, header, rows, separator, quoted):
     out = io.StringIO(newline="")
     quoting = csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
@@ -296,7 +298,9 @@ pieces = st.sampled_from([*scraps, *',;\t|"', '""', " ", "\n", "\n", "\r\n", "\u
     st.sampled_from(["y", None]),
 )
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
+    max_examples=60,
 )
 def test_any_text_is_read_or_refused_with_a_table_error(tmp_path, text, transpose, target):
     path = written(tmp_path, "a.csv", text)

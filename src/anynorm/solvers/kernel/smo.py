@@ -553,16 +553,17 @@ def _budget_left(box: BoxProgram, value: Array) -> float:
 def _allowed(box: BoxProgram, beta: Array) -> Array:
     """The variables of a beta brought into its bounds: clipped, balanced, within the budget.
 
-    What rounding has left of a balance is taken off one variable, so that others stay at their
-    bounds.
+    What rounding has left of a balance is taken off the variable that is farthest from its bounds,
+    so that others stay there: one that leaves its bound by a last digit moves the bias.
     """
     value = np.clip(box.sign * beta[box.row], box.lower, box.upper)
     up = box.sign * value > 0
     above, below = float(np.abs(value[up]).sum()), float(np.abs(value[~up]).sum())
     if 0 < abs(above - below) <= ROUNDING * above:
         side = np.flatnonzero(up if above > below else ~up)
-        most = side[np.abs(value[side]).argmax()]
-        value[most] -= np.sign(value[most]) * abs(above - below)
+        room = np.minimum(value - box.lower, box.upper - value)[side]
+        freest = side[room.argmax()]
+        value[freest] -= np.sign(value[freest]) * abs(above - below)
     elif above > below:
         value[up] *= below / above
     elif below > above:
