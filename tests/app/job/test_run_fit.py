@@ -290,3 +290,17 @@ def test_progress_only_grows_and_ends_at_one():
     shares = [doing.share for doing in shown]
     assert shares == sorted(shares)
     assert shares[-1] == pytest.approx(1.0)
+
+
+def test_repeats_are_the_nested_cross_validations_of_the_next_seeds():
+    repeated = run_fit(table_of(), FitOptions(cv=3, repeats=3, seed=5))
+    alone = [run_fit(table_of(), FitOptions(cv=3, seed=seed)) for seed in (5, 6, 7)]
+    assert repeated.repeats == [each.errors[0].value for each in alone]
+    assert repeated.errors == alone[0].errors
+    np.testing.assert_array_equal(repeated.oof.scores, alone[0].oof.scores)
+    assert summary(repeated)["repeats"] == repeated.repeats
+    with pytest.raises(OptionError, match="--repeats repeats the nested cross-validation"):
+        run_fit(table_of(), FitOptions(cv=3, repeats=2), test=table_of(seed=1))
+    for wrong in ({"repeats": 0}, {"repeats": 2, "cv": "loo"}):
+        with pytest.raises(OptionError, match=r"^--repeats"):
+            FitOptions(**wrong)

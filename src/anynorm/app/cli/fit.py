@@ -83,6 +83,13 @@ def fit(
     scoring: arguments.Scoring = "error",
     class_weight: arguments.ClassWeight = None,
     cv: arguments.Cv = "5",
+    repeats: Annotated[
+        int,
+        arguments.choice_option(
+            help="How often the model is judged by nested cross-validation, with other folds each "
+            "time: how much the error depends on them."
+        ),
+    ] = 1,
     rule: Annotated[
         str,
         arguments.choice_option(
@@ -119,7 +126,7 @@ def fit(
         options = FitOptions(
             model=model, scale=scale, max_features=max_features, scoring=scoring, cv=cv, rule=rule,
             budget=budget, seed=seed, jobs=jobs, time_limit=time_limit, loss=loss,
-            class_weight=class_weight, C=C, keep=tuple(keep or ()), device=device,
+            class_weight=class_weight, C=C, keep=tuple(keep or ()), repeats=repeats, device=device,
         )  # fmt: skip
         usable_folder(folder)
         if test is not None and test.exists() and data.exists() and test.samefile(data):
@@ -160,7 +167,7 @@ def fit(
 def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
     """The short result."""
     from anynorm.app.job.measures import MEASURES
-    from anynorm.app.job.results import BASELINE, choice_of, feature_table, n_chosen
+    from anynorm.app.job.results import BASELINE, choice_of, feature_table, n_chosen, repeats_words
 
     console, model = output.out(), fitted.learned.model
     n, p = len(fitted.table.ids), len(fitted.learned.preparation.get_feature_names_out())
@@ -172,6 +179,8 @@ def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
     facts = [("Data", f"{n:,} rows ({_counts(fitted)}), {features}")]
     facts += [output.error_fact(error, fitted.judged_by) for error in fitted.errors]
     facts.insert(2, ("Baseline", f"{output.percent(fitted.baseline)} ({BASELINE})"))
+    if len(fitted.repeats) > 1:
+        facts.insert(2, ("Repeated", repeats_words(fitted.repeats).replace("%", " %")))
     value, error_of_mean = fitted.selection_error
     facts.append(
         (

@@ -82,6 +82,9 @@ class Fitted:
         the plain error.
     judged_by : str
         Where these rows come from, in words.
+    repeats : list of float
+        The first of the errors by each of the nested cross-validations, that of `errors` first;
+        empty where rows of a test file judge.
     baseline : float
         The first of the errors, of a model that always predicts the most frequent class.
     selection_error : tuple of float
@@ -108,6 +111,7 @@ class Fitted:
     learned: Learned
     errors: list[Estimate]
     judged_by: str
+    repeats: list[float]
     baseline: float
     selection_error: tuple[float, float]
     oof: Held
@@ -225,10 +229,12 @@ def _fitted(
     )
     # made before any work: the rows of an outer fold may be too few to be divided again
     inner = [task.folds_within(train) for train, _ in splits] if held is None else []
-    searches = 1 + len(inner)
+    again = _repeated(task, held is None)
+    searches = 1 + len(inner) + sum(len(each.inner) for each in again)
     if options.model == "sparse":
         loss, method_notes = method_for(task, searches)
         task = replace(task, options=replace(options, loss=loss))
+        again = [each.with_loss(loss) for each in again]
         fold_notes += method_notes
         if show is not None:
             show(Doing(0.0, "preparing", announcement(task, searches)))
@@ -279,6 +285,18 @@ def _fitted(
             "Raise it, or leave it out."
         )
     errors = [estimate(each, judged.y, judged.scores, asked, groups) for each in wanted]
+    repeats = [] if held is not None else [errors[0].value]
+    for each in again:
+        if schedule.is_over:
+            problems.append(
+                f"--time-limit left time for {len(repeats)} of the {options.repeats} nested "
+                "cross-validations."
+            )
+            break
+        with _collected() as later:
+            repeats.append(each.error(schedule, oof))
+        later = [text for text in later if "--max-features" not in text]
+        problems += [f"Of a repeated cross-validation, one search says: {x}" for x in later[:1]]
     certified = learned.model.certificate_.status is Status.OPTIMAL
     return Fitted(
         table=table,
@@ -287,6 +305,7 @@ def _fitted(
         learned=learned,
         errors=errors,
         judged_by=judged_by,
+        repeats=repeats,
         baseline=blind_error(options.scoring, judged.y),
         selection_error=(
             1.0 - float(learned.fold_scores.mean()),
@@ -414,6 +433,41 @@ def _nested(
         )
     oof = replace(oof, scores=scores, probabilities=probabilities)
     return oof, cut or unjudged > 0
+
+
+@dataclass(frozen=True)
+class _Repeat:
+    """A nested cross-validation with other folds: those of another seed."""
+
+    task: Task
+    inner: list[np.ndarray]
+
+    def with_loss(self, loss: str) -> _Repeat:
+        """The same with the loss that was decided on."""
+        return replace(self, task=replace(self.task, options=replace(self.task.options, loss=loss)))
+
+    def error(self, schedule: Schedule, oof: Held) -> float:
+        """The measure that was asked for, of rows by searches that knew nothing of them."""
+        found, _ = _nested(self.task, self.inner, schedule, oof)
+        asked = [rows for _, rows in self.task.splits]
+        return estimate(self.task.options.scoring, oof.y, found.scores, asked).value
+
+
+def _repeated(task: Task, nested: bool) -> list[_Repeat]:
+    """All but the first of the nested cross-validations that are asked for."""
+    options = task.options
+    if options.repeats > 1 and not nested:
+        raise OptionError(
+            "--repeats repeats the nested cross-validation, and with --test there is none. Leave "
+            "one of them out."
+        )
+    found = []
+    for number in range(1, options.repeats):
+        other = replace(options, seed=(options.seed + number) % 2**32)
+        splits, _ = make_splits(task.y, task.groups, other)
+        one = replace(task, options=other, splits=splits)
+        found.append(_Repeat(one, [one.folds_within(train) for train, _ in splits]))
+    return found
 
 
 def _nested_words(options: FitOptions, inner: list[np.ndarray]) -> str:

@@ -70,6 +70,8 @@ class FitOptions:
         What chooses: the error, the mean of the classes' errors, or the area under the ROC curve.
     cv : int or "loo"
         The number of folds, or leave one out (one group, where there are groups).
+    repeats : int
+        How often the model is judged by nested cross-validation, each time with other folds.
     rule : str
         How to choose from the scores, see `RULES`.
     budget : int, float or None
@@ -93,6 +95,7 @@ class FitOptions:
     class_weight: Any = None
     scoring: str = "error"
     cv: int | str = 5
+    repeats: int = 1
     rule: str = "best"
     budget: float | None = None
     seed: int = 0
@@ -135,11 +138,17 @@ class FitOptions:
         if self.time_limit is not None:
             usable = math.isfinite(self.time_limit) and self.time_limit > 0
             _require(usable, "--time-limit", "must be a number of seconds above 0")
+        _require(self.repeats >= 1, "--repeats", f"must be at least 1; got {self.repeats}")
         _require(self.jobs != 0, "--jobs", "must be a number of threads; -1 takes all cores")
         _require(0 <= self.seed < 2**32, "--seed", "must be from 0 to 4294967295")
         if self.device is not None:
             _check_device(self.device, model)
         cv, budget = _folds(self.cv), _budget(self.budget, model)
+        _require(
+            self.repeats == 1 or cv != "loo",
+            "--repeats",
+            "needs folds that can be drawn again, which --cv loo has not; give a number of folds",
+        )
         weights, Cs = _class_weight(self.class_weight), _prices(self.C, model)
         # frozen for others: this is the one spelling of what was given
         vars(self).update(

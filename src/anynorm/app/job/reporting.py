@@ -13,7 +13,7 @@ from anynorm.app.job.grid_learning import GridDetail
 from anynorm.app.job.learning import GridScores
 from anynorm.app.job.measures import MEASURES
 from anynorm.app.job.path_learning import PathDetail
-from anynorm.app.job.results import BASELINE, choice_of, n_chosen, versions
+from anynorm.app.job.results import BASELINE, choice_of, n_chosen, repeats_words, versions
 from anynorm.app.report import (
     BudgetReport,
     ClassView,
@@ -94,6 +94,8 @@ def facts(fitted: Fitted) -> dict[str, str]:
             f"{error.value:.1%} ± {error.standard_error:.1%} (95 % interval {error.low:.1%} to "
             f"{error.high:.1%}; {fitted.judged_by})"
         )
+    if len(fitted.repeats) > 1:
+        found["Repeated"] = repeats_words(fitted.repeats)
     found["Baseline"] = f"{fitted.baseline:.1%} ({BASELINE})"
     value, error_of_mean = fitted.selection_error
     found["Selection error"] = (

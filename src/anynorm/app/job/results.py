@@ -108,6 +108,7 @@ def summary(fitted: Fitted) -> dict[str, Any]:
         "class_counts": np.bincount(fitted.oof.y, minlength=len(labels)).tolist(),
         "positive": labels[1] if len(labels) == 2 else None,
         "error": {**estimate_values(fitted.errors[0]), "judged_by": fitted.judged_by},
+        "repeats": fitted.repeats,
         "baseline": {"value": fitted.baseline, "no_better": bool(fitted.no_better)},
         "selection_error": {
             "measure": MEASURES[fitted.options.scoring],
@@ -171,6 +172,22 @@ def _price(path: SolutionPath, s: float, C: float) -> str:
     if knots.penalties[knot] > 0:
         return f"{C:.4g}"
     return "any" if knot == 0 else f"from {knots.price(knot - 1):.4g} up"
+
+
+def repeats_words(repeats: list[float]) -> str:
+    """What several nested cross-validations say together.
+
+    Examples
+    --------
+    >>> from anynorm.app.job.results import repeats_words
+    >>> repeats_words([0.03, 0.05, 0.04])
+    '4.0% on average, 3.0% to 5.0% (3 nested cross-validations with other folds)'
+    """
+    mean = sum(repeats) / len(repeats)
+    return (
+        f"{mean:.1%} on average, {min(repeats):.1%} to {max(repeats):.1%} ({len(repeats)} nested "
+        "cross-validations with other folds)"
+    )
 
 
 def versions() -> dict[str, str]:
