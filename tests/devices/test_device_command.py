@@ -72,7 +72,7 @@ def test_a_machine_without_cuda():
 
 def test_sparse_tables_stay_in_memory(tmp_path):
     pytest.importorskip("torch", reason="torch is not installed")
-    X = sp.random_array((60, 400), density=0.02, rng=np.random.default_rng(0))
+    X = sp.csr_array(np.random.default_rng(0).random((60, 400)) < 0.02).astype(float)
     dump_svmlight_file(X, np.arange(60) % 2, str(tmp_path / "data.svmlight"))
     given = ["fit", str(tmp_path / "data.svmlight"), "-o", str(tmp_path / "out"), "--cv", "2"]
     done = runner.invoke(app, [*given, "--model", "linear", "--device", "cpu"])

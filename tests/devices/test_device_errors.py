@@ -25,6 +25,8 @@ def test_labels_and_weights_live_where_X_does(library):
 
 def test_two_devices_are_not_mixed():
     strict = pytest.importorskip("array_api_strict")
+    if np.lib.NumpyVersion(np.__version__) < "2.0.0":
+        pytest.skip("array-api-strict has more devices than one with NumPy 2 alone")
     other = strict.Device("device1")
     with pytest.raises(TypeError, match=r"one place, but X is .*CPU_DEVICE.*y is .*device1"):
         SVC().fit(strict.asarray(X), strict.asarray(Y, device=other))

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from anynorm import SVC
-from anynorm.norms import K12, TopK, TopK2
+from anynorm.norms import K12, Mahalanobis, TopK, TopK2
 from anynorm.problem.solution import Status
 from tests.devices.data import curved, host, three_classes
 
@@ -161,3 +161,14 @@ def test_classes_take_turns_and_have_the_same_bits(library, n_jobs):
         SVC(n_jobs=jobs, tol=1e-4).fit(library.array(X), library.array(y)) for jobs in (1, n_jobs)
     ]
     assert np.array_equal(host(models[0].dual_coef_), host(models[1].dual_coef_))
+
+
+def test_a_norm_that_is_a_function_of_the_rows(library):
+    X, y = curved(n=40)
+
+    def near(rows):
+        return np.eye(40) + 0.01 * host(rows) @ host(rows).T
+
+    here = SVC(slack=Mahalanobis(near), tol=1e-5).fit(X, y)
+    there = SVC(slack=Mahalanobis(near), tol=1e-5).fit(library.array(X), library.array(y))
+    assert there.certificate_.primal == pytest.approx(here.certificate_.primal, rel=2e-5)

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
+from anynorm.design.device import to_host
+from anynorm.design.device_design import DeviceDesign
 from anynorm.norms import best_bias, projections
 from anynorm.norms.dual_sets import DualSet, Ellipsoid, PowerBall
 from anynorm.norms.envelope import nonnegative_minimiser
@@ -54,7 +56,10 @@ class Mahalanobis(Norm):
 
     def resolve(self, X: Any) -> Mahalanobis:
         """Return the norm with M as an array, for the rows of X."""
-        return Mahalanobis(np.asarray(self.M(X))) if callable(self.M) else self
+        if not callable(self.M):
+            return self
+        rows = X.stored if isinstance(X, DeviceDesign) else X
+        return Mahalanobis(np.asarray(to_host(self.M(rows))))
 
     def value(self, xi: ArrayLike) -> float:
         """Return sqrt(xi'M xi)."""
