@@ -145,3 +145,15 @@ def add_block_gram(starts, columns, entries, weights, first, last, out):
             t, j = weights[i] * entries[k], columns[k]
             for other in range(k, starts[i + 1]):
                 out[j, columns[other]] += t * entries[other]
+
+
+@loop
+def add_normal_product(starts, columns, entries, weights, w, first, last, out):
+    """Add weights_i z_i (z_i'w) to out, over the rows from the first to the last."""
+    for i in range(first, last):
+        total = 0.0
+        for k in range(starts[i], starts[i + 1]):
+            total += entries[k] * w[columns[k]]
+        total *= weights[i]
+        for k in range(starts[i], starts[i + 1]):
+            out[columns[k]] += total * entries[k]

@@ -12,12 +12,16 @@ Weak losses come first: C is doubled from where w = 0 is all but optimal, each s
 the next.  Since w is piecewise linear in 1/C (exactly, for piecewise quadratic losses), it
 starts from the line through the last two.
 
+Where C is so large that about as many columns are in use as rows cost something, a central path
+(`crowded`) leads to the optimum at once.
+
 a = h'(r), scaled until ``|X_j'(y a)| <= u_j``, is a dual point, so the gap is known at every step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
@@ -25,8 +29,10 @@ from anynorm.problem import Problem
 from anynorm.problem.certificate import Values, relative_gap
 from anynorm.problem.repair import repair_dual
 from anynorm.problem.solution import Progress, Solution
-from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.budget import Budget, OutOfTime
 from anynorm.solvers.frame.incumbent import Incumbent
+from anynorm.solvers.frame.patience import Patience
+from anynorm.solvers.one_norm.crowded import CrowdedPath
 from anynorm.solvers.one_norm.model import (
     LEAST_DAMPING,
     QuadraticModel,
@@ -44,6 +50,8 @@ _NEARLY = 0.9  # of the penalty: columns at zero whose gradient is beyond it may
 _NEAR = 0.2  # residuals down to minus this take part in the model of the squared hinge
 _FEWEST_FRESH = 1000  # columns that may join at once, however few are in use
 _GROWTH = 2.0  # times those in use
+_FEW = 500  # columns in use: the systems of so few are solved exactly
+_CROWD = 1.2  # rows that cost for each column in use: with fewer, Newton steps are cut short
 _IDLE_STEPS = 12  # without a tenth of the violation: conditioning allows no more at this stage
 
 
@@ -92,14 +100,21 @@ class SmoothSearch:
         self.look()
 
     def run(self) -> None:
-        """Double C from stage to stage; stop at the first certified point."""
+        """Raise C from stage to stage; stop at the first certified point."""
         for share in self._stages():
-            if self.stage(share, _STAGE_VIOLATION if share < 1.0 else 0.0):
+            if self.stage(share, _STAGE_VIOLATION if share < 1.0 else 0.0, in_crowds=False):
                 return
+            if self._crowded():
+                if self._follow_path() or self.stage(1.0, 0.0):
+                    return
+                break
         self._certified()
 
-    def stage(self, share: float, enough: float) -> bool:
-        """Go on to a share of C and a violation that is `enough`; whether all is done before."""
+    def stage(self, share: float, enough: float, *, in_crowds: bool = True) -> bool:
+        """Go on to a share of C and a violation that is `enough`; whether all is done before.
+
+        It ends, too, where columns crowd, unless `in_crowds`.
+        """
         before, self._stage = self._stage, (1.0 / self.share, self.coef)
         if before is not None:
             self._extrapolate(before, share)
@@ -109,12 +124,48 @@ class SmoothSearch:
         while idle < _IDLE_STEPS and self.violation > enough:
             if self._certified() or not self.budget.goes_on():
                 return True
-            if not self._step():
+            if (self._crowded() and not in_crowds) or not self._step():
                 break
             self.look()
             idle = 0 if self.violation < 0.9 * least else idle + 1
             least = min(least, self.violation)
         return False
+
+    def _crowded(self) -> bool:
+        """Whether about as many columns are in use as rows cost something."""
+        loss, used = self.problem.loss, np.count_nonzero(self.coef)
+        able = loss.quadratic_dual and loss.one_sided and not self.never.any()
+        many = used > _FEW and np.count_nonzero(self.a) < _CROWD * used
+        return bool(able and many and np.all(self.cost > 0))
+
+    def _follow_path(self) -> bool:
+        """Go along the central path from here, at once to all of C; whether all is done."""
+        p, self.share = self.problem, 1.0
+        self.look()
+        path = CrowdedPath(
+            features=self.features,
+            y=p.y,
+            penalty=self.penalty,
+            bend=self.curve.curvature(np.ones(p.n_rows)),
+            free_bias=p.free_bias,
+            coef=self.coef,
+            bias=self.bias,
+            gap=self.primal - self.dual_value,
+        )
+        patience = Patience(_IDLE_STEPS, 0.9)
+        # What overflows ends the path: the steps of the last stage go on from there.
+        with suppress(OutOfTime), self.budget.watched(), np.errstate(all="ignore"):
+            while self.budget.spend() and path.step(self.budget.in_time):
+                self.coef = path.sparse_coef()
+                used = np.flatnonzero(self.coef)
+                self.scores = self.features.matvec(self.coef[used], columns=used)
+                self.offer_any(path.a)
+                self.look()
+                if self._certified():
+                    return True
+                if patience.is_over(path.products):
+                    break
+        return not self.budget.goes_on()
 
     def look(self) -> None:
         """Bias, residuals, dual point and gradient at the present coefficients."""
