@@ -6,7 +6,8 @@
   each of which HiGHS starts from the last basis.  pyprimal's path is shown where it can be had.
 * Single fits at lambda = lambda_ref / 10, on text and tables at a C of everyday, against the best
   of HiGHS's methods on both forms of the linear programme, and against PDLP.
-* The squared hinge with the 1-norm on sparse text-like data against scikit-learn's LinearSVC.
+* The squared hinge and the logistic loss with the 1-norm on sparse text-like data against
+  liblinear, as LinearSVC and LogisticRegression of scikit-learn.
 * Time per joint as the number of features grows, memory, and the first run of all.
 
 Objectives and bounds are computed here from the coefficients and from the duals alone.
@@ -21,14 +22,22 @@ import pathlib
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import xlog1py, xlogy
 
 from benchmarks import harness
 from benchmarks.generators import Data
 from benchmarks.harness import Row, measured, seconds
-from benchmarks.peers.sparse import GRIDS, PEERS, SQUARED_HINGE_DIAL, Point, scikit_learn
+from benchmarks.peers.sparse import (
+    GRIDS,
+    PEERS,
+    SQUARED_HINGE_DIAL,
+    Point,
+    scikit_learn,
+    scikit_learn_logistic,
+)
 
 PATH_GAP = 1e-9
 N_GRID = 100
@@ -54,12 +63,12 @@ class Fit:
 
 @dataclasses.dataclass(frozen=True)
 class Sizes:
-    """The rows of a run: paths and their goals, fits, text by C with goals, and growing widths."""
+    """The rows of a run: paths and their goals, fits, text by loss and C, and growing widths."""
 
     paths: tuple[tuple[Data, float], ...]
     fits: tuple[Fit, ...]
     text: Data
-    text_goals: tuple[tuple[float, float], ...]
+    text_goals: tuple[tuple[str, float, float], ...]
     widths: tuple[Data, ...]
 
 
@@ -90,7 +99,12 @@ FULL = Sizes(
         ),
     ),
     text=Data("text", 50_000, 50_000, 2),
-    text_goals=((1.0, 2), (100.0, 5)),
+    text_goals=(
+        ("squared hinge", 1.0, 2),
+        ("squared hinge", 100.0, 5),
+        ("logistic", 1.0, 2),
+        ("logistic", 100.0, 5),
+    ),
     widths=tuple(Data("dense", 100, p, 1) for p in (1000, 10_000, 100_000)),
 )
 QUICK = Sizes(
@@ -102,7 +116,7 @@ QUICK = Sizes(
         Fit(Data("binary", 300, 30, 0), 1e-6, HIGHS, 3, 1.0),
     ),
     text=Data("text", 1000, 1000, 2),
-    text_goals=((1.0, 2),),
+    text_goals=(("squared hinge", 1.0, 2), ("logistic", 1.0, 2)),
     widths=tuple(Data("dense", 20, p, 1) for p in (100, 1000)),
 )
 
@@ -140,9 +154,38 @@ def squared_hinge_values(X: Any, y: np.ndarray, C: float, coef: np.ndarray) -> t
     return value, float(t * a.sum() - t * t * (a @ a) / (4 * C))
 
 
+def logistic_values(X: Any, y: np.ndarray, C: float, coef: np.ndarray) -> tuple[float, float]:
+    """||w||_1 + C sum of logistic losses, and a lower bound made from the probabilities."""
+    margin = y * (X @ coef)
+    value = float(np.abs(coef).sum() + C * np.logaddexp(0, -margin).sum())
+    share = 1 / (1 + np.exp(np.minimum(margin, 700.0)))
+    pull = C * float(np.abs(X.T @ (y * share)).max())
+    share = share * min(1.0, 1 / pull if pull else 1.0)
+    return value, -C * float(np.sum(xlogy(share, share) + xlog1py(1 - share, -share)))
+
+
 def relative_gap(primal: float, dual: float, n: int) -> float:
     """How far apart the two are, relative to the larger or to 1e-10 of the loss at zero."""
     return (primal - dual) / max(abs(primal), abs(dual), 1e-10 * n)
+
+
+class TextLoss(NamedTuple):
+    """A loss on the text: what we call it, its values, scikit-learn's estimator and fit."""
+
+    name: str
+    values: Callable[..., tuple[float, float]]
+    estimator: str
+    fit: Callable[..., np.ndarray]
+
+
+TEXT_LOSSES = {
+    "squared hinge": TextLoss(
+        "squared_hinge", squared_hinge_values, 'LinearSVC(penalty="l1")', scikit_learn
+    ),
+    "logistic": TextLoss(
+        "logistic", logistic_values, 'LogisticRegression(penalty="l1")', scikit_learn_logistic
+    ),
+}
 
 
 def reference_penalty(X: Any, y: np.ndarray) -> float:
@@ -233,17 +276,17 @@ def fit_peer(
 
 
 def text_ours(
-    folder: str, data: dict[str, Any], C: float, gap: float, repeats: int
+    folder: str, data: dict[str, Any], loss: str, C: float, gap: float, repeats: int
 ) -> dict[str, Any]:
-    """Time the squared hinge on the text data, without bias; `bound` is that of its duals."""
+    """Time a smooth loss on the text data, without bias; `bound` is that of its duals."""
     from anynorm.solvers.one_norm import solve_one_norm
 
     X, y = Data(**data).load(folder)
-    problem = _problem(X, y, "squared_hinge", C, bias=False)
+    problem = _problem(X, y, TEXT_LOSSES[loss].name, C, bias=False)
     timing, found = harness.timed(lambda: solve_one_norm(problem, tol=gap), repeats=repeats)
     return {
         **dataclasses.asdict(timing),
-        "value": squared_hinge_values(X, y, C, found.coef)[0],
+        "value": TEXT_LOSSES[loss].values(X, y, C, found.coef)[0],
         "bound": problem.dual_objective(found.dual),
         "certified_gap": found.certificate.gap,
         "n_nonzero": int(np.count_nonzero(found.coef)),
@@ -251,17 +294,19 @@ def text_ours(
 
 
 def text_peer(
-    folder: str, data: dict[str, Any], C: float, gap: float, bound: float, repeats: int
+    folder: str, data: dict[str, Any], loss: str, C: float, gap: float, bound: float, repeats: int
 ) -> Iterator[dict[str, Any]]:
     """Time scikit-learn at its loosest tolerance that reaches the gap."""
     X, y = Data(**data).load(folder)
     importlib.import_module("sklearn.svm")
+    importlib.import_module("sklearn.linear_model")
+    kind = TEXT_LOSSES[loss]
 
     def gap_of(coef: np.ndarray) -> float:
-        value, own = squared_hinge_values(X, y, C, coef)
+        value, own = kind.values(X, y, C, coef)
         return relative_gap(value, max(bound, own), len(y))
 
-    solve = functools.partial(scikit_learn, X, y, C)
+    solve = functools.partial(kind.fit, X, y, C)
     return harness.loosest(solve, gap_of, SQUARED_HINGE_DIAL, gap, repeats)
 
 
@@ -381,27 +426,29 @@ class Run:
             details={"ours": mine, **theirs},
         )
 
-    def text_fit(self, data: Data, C: float, gap: float) -> dict[str, Any]:
-        """Ours with the squared hinge."""
-        measured: dict[str, Any] = self._call("text_ours", data, C=C, gap=gap, repeats=self.repeats)
+    def text_fit(self, data: Data, loss: str, C: float, gap: float) -> dict[str, Any]:
+        """Ours with a smooth loss."""
+        measured: dict[str, Any] = self._call(
+            "text_ours", data, loss=loss, C=C, gap=gap, repeats=self.repeats
+        )
         return measured
 
-    def text(self, C: float, goal: float, gap: float = 1e-6) -> Row:
-        """The squared hinge with the 1-norm against scikit-learn."""
+    def text(self, loss: str, C: float, goal: float, gap: float = 1e-6) -> Row:
+        """A smooth loss with the 1-norm against scikit-learn."""
         data = self.sizes.text
-        mine = self.text_fit(data, C, gap)
-        tight = self._call("text_ours", data, C=C, gap=0.01 * gap, repeats=0)
+        mine = self.text_fit(data, loss, C, gap)
+        tight = self._call("text_ours", data, loss=loss, C=C, gap=0.01 * gap, repeats=0)
         mine["gap"] = max(relative_gap(mine["value"], tight["bound"], data.n), 0.0)
         arguments = {
-            "folder": self.folder, "data": dataclasses.asdict(data), "C": C, "gap": gap,
-            "bound": tight["bound"], "repeats": self.repeats,
+            "folder": self.folder, "data": dataclasses.asdict(data), "loss": loss, "C": C,
+            "gap": gap, "bound": tight["bound"], "repeats": self.repeats,
         }  # fmt: skip
         trials = harness.call_each("benchmarks.sparse:text_peer", arguments, limit=self.limit)
         other, note = time_needed(trials, gap, self.limit)
         return Row(
-            work=f"squared hinge + 1-norm, {data}, C={C:g}, gap {gap:g}",
+            work=f"{loss} + 1-norm, {data}, C={C:g}, gap {gap:g}",
             ours=measured(mine),
-            other=f'scikit-learn LinearSVC(penalty="l1") {measured(other)}',
+            other=f"scikit-learn {TEXT_LOSSES[loss].estimator} {measured(other)}",
             ratio=other["cpu"] / mine["cpu"] if mine["certified_gap"] <= gap else None,
             bound=goal,
             note=note or f"{mine['n_nonzero']} features",
@@ -474,8 +521,8 @@ class Run:
         for fit in self.sizes.fits:
             job = functools.partial(self.one_fit, fit)
             jobs.append((str(fit), harness.in_time(self.limit, str(fit), fit.speedup, job)))
-        for C, goal in self.sizes.text_goals:
-            name, job = f"squared hinge, C={C:g}", functools.partial(self.text, C, goal)
+        for loss, C, goal in self.sizes.text_goals:
+            name, job = f"{loss}, C={C:g}", functools.partial(self.text, loss, C, goal)
             jobs.append((name, harness.in_time(self.limit, name, goal, job)))
         return [
             *jobs,
@@ -513,7 +560,8 @@ def prepare(folder: pathlib.Path, options: argparse.Namespace) -> harness.Jobs:
     """The rows, with Numba's cache filled; data are made when they are first needed."""
     warm = Run(folder, QUICK, 0, options.limit)
     warm.path(QUICK.paths[0][0])
-    warm.text_fit(QUICK.text, 1.0, 1e-3)
+    for loss in TEXT_LOSSES:
+        warm.text_fit(QUICK.text, loss, 1.0, 1e-3)
     for fit in QUICK.fits:
         warm._call("fit_ours", fit.data, gap=fit.gap, C=fit.C, repeats=0)
     return Run(folder, QUICK if options.quick else FULL, options.repeats, options.limit).jobs()

@@ -148,6 +148,20 @@ def scikit_learn(X: sp.csr_matrix, y: np.ndarray, C: float, tol: float) -> np.nd
     return np.ravel(model.coef_)
 
 
+def scikit_learn_logistic(X: sp.csr_matrix, y: np.ndarray, C: float, tol: float) -> np.ndarray:
+    """LogisticRegression(penalty="l1"): liblinear's newGLMNET, no bias."""
+    from sklearn.linear_model import LogisticRegression
+
+    model = LogisticRegression(
+        penalty="l1", solver="liblinear", C=C, fit_intercept=False, tol=tol, max_iter=1_000_000,
+        random_state=0,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer versions would have the penalty named otherwise
+        model.fit(X, y)
+    return np.ravel(model.coef_)
+
+
 class Peer(NamedTuple):
     """A solver for one lambda, and the module to load before it is timed."""
 
