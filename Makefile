@@ -83,7 +83,7 @@ test-browser:
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 0 tests/app/browser $(ARGS)
 
 test-dask:
-	@sh tools/environment.sh test,dask
+	@sh tools/environment.sh test,dask,stores
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 0 tests/dask $(ARGS)
 
 test-gpu: export ANYNORM_DEVICES := torch:cuda cupy

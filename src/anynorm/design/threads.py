@@ -379,6 +379,7 @@ def _asked_for(n_jobs: int | None, outer: int) -> int:
 
 def _left_by_others(count: int) -> int:
     """How many of `count` threads are meant for us by those who run us in one of their workers."""
+    import joblib
     from joblib.parallel import get_active_backend
 
     if "distributed" in sys.modules:
@@ -386,6 +387,10 @@ def _left_by_others(count: int) -> int:
 
         if hasattr(thread_state, "execution_state"):
             return 1
+        from joblib._dask import DaskDistributedBackend
+
+        if isinstance(get_active_backend()[0], DaskDistributedBackend):
+            return min(count, joblib.cpu_count())  # the cluster's cores are not this machine's
     if not (get_active_backend()[0].nesting_level or 0):
         return count
     if multiprocessing.parent_process() is None:
