@@ -22,6 +22,7 @@
 #   make bench-dask    rows on two Dask workers against one process (ten minutes; ARGS=--quick for small ones)
 #   make bench-gpu     kernel machines on a GPU against scikit-learn, memory and TorchKM (ARGS="--quick --device cpu" without one)
 #   make bench-start   first fits in fresh processes, nothing compiled and all of it, beside skglm (twenty minutes)
+#   make bench-size    time and memory of every estimator by the number of rows (twenty minutes)
 #   make bench-job     anynorm fit against a nested grid of LinearSVC(penalty="l1") on eleven tables (half an hour)
 #   make papers-walk   the walk paper's table and figures; does what is not recorded yet (hours from nothing)
 #   make papers-path   the 1-norm SVM paper's tables and figures, likewise (half an hour from nothing)
@@ -31,7 +32,7 @@
 #
 # make PYTHON=/path/to/python3.12 demo    uses that interpreter for a new environment
 
-BENCHMARKS := bench-linear bench-walk bench-sparse bench-kernel bench-search bench-small bench-bridge bench-cores bench-start bench-job
+BENCHMARKS := bench-linear bench-walk bench-sparse bench-kernel bench-search bench-small bench-bridge bench-cores bench-start bench-size bench-job
 PAPERS := papers-walk papers-path papers-kernel papers-bridge
 
 .DEFAULT_GOAL := help

@@ -11,11 +11,11 @@ of those that are lost.
 import json
 import pathlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from benchmarks import harness
 
-PAGES = tuple(harness.ROOT / name for name in ("README.md", "docs/benchmarks.md"))
+PAGES = tuple(harness.ROOT / name for name in ("README.md", "docs/benchmarks.md", "docs/size.md"))
 NAMES = ("linear", "walk", "sparse", "kernel", "search", "small", "bridge")
 CHOSEN = (
     "whole exact path, microarray 38 x 7129",
@@ -61,6 +61,27 @@ def chosen(rows: Sequence[harness.Row]) -> str:
     return f"\n{harness.table([by_work[work] for work in CHOSEN], _CHOSEN)}\n\n"
 
 
+def sizes(path: pathlib.Path) -> str:
+    """Time and memory by the number of rows: a line for each estimator, a column for each size."""
+    points = [row.details for row in recorded(path) if row.details]
+    counts = sorted({point["n"] for point in points})
+    lines = [["", *(f"{n:,} rows" for n in counts)], ["---"] * (len(counts) + 1)]
+    for name in dict.fromkeys(point["name"] for point in points):
+        found = {point["n"]: point for point in points if point["name"] == name}
+        lines.append([f"{name}, {found[min(found)]['p']:,} columns", *map(_cell(found), counts)])
+    return "\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n\n"
+
+
+def _cell(found: dict[int, dict[str, float]]) -> Callable[[int], str]:
+    def cell(n: int) -> str:
+        if n not in found:
+            return "-"
+        memory = found[n]["memory"] / 2**20
+        return f"{harness.seconds(found[n]['cpu'])}, {memory:.2g} MiB"
+
+    return cell
+
+
 def _ratio(row: harness.Row) -> str:
     cells = row.cells()
     return f"{cells['ratio']} instead of {cells['goal']}"
@@ -86,7 +107,8 @@ def filled(page: pathlib.Path) -> str:
         if match[2] in _OF_ALL:
             return match[1] + _OF_ALL[match[2]](everything()) + match[3]
         path = harness.RESULTS / f"{match[2]}.json"
-        return match[1] + (table(path) if path.exists() else "") + match[3]
+        show = sizes if match[2] == "size" else table
+        return match[1] + (show(path) if path.exists() else "") + match[3]
 
     return _BLOCK.sub(replace, page.read_text())
 
