@@ -159,7 +159,7 @@ def test_the_best_is_the_middle_of_the_widest_best_stretch():
     assert results["s_low"][model.best_index_] <= model.s_ <= results["s_high"][model.best_index_]
 
 
-@pytest.mark.parametrize("rule", ["best", "one_se", "fewest"])
+@pytest.mark.parametrize("rule", ["best", "steady", "one_se", "fewest"])
 def test_the_model_is_the_chosen_point_of_its_path(rule):
     model = SparseSVCCV(cv=FOLDS, rule=rule, score_tolerance=0.03).fit(X, Y)
     alone = sparse_svm_path(X, Y)
@@ -210,6 +210,52 @@ def test_rules_on_a_curve_by_hand():
     assert curve(means[:5], features[:5], spread=0.11).choose("fewest", None) == (1, 1.5)
     assert curve(means[:5], features[:5], spread=0.01).choose("fewest", None) == (2, 2.5)
     assert curve(means[:5], [3, 2, 2, 9, 1]).choose("fewest", 0.1) == (1, 2.0)
+
+
+def averages(curve, places, factor):
+    """The scores of a curve of s, averaged over windows by a sum over many points."""
+    middles = np.exp(np.linspace(-1, 1, 4001) * np.log(factor) / 2)
+    found = []
+    for place in places:
+        at = np.clip(np.searchsorted(curve.high, place * middles), 0, len(curve.high) - 1)
+        found.append(curve.scores.mean(axis=1)[at].mean())
+    return np.array(found)
+
+
+def test_the_steady_rule_averages_over_a_factor_of_four():
+    rng = np.random.default_rng(3)
+    edges = np.append(0.0, np.sort(np.exp(rng.uniform(-5, 5, 60))))
+    means = 0.9 - 0.03 * np.log(edges[1:]) ** 2 / 5 + rng.normal(0, 0.02, 60)
+    found = curve(means, np.ones(60), edges)
+    index, s = found.choose("steady", None)
+    assert edges[index] <= s <= edges[index + 1]
+    places = np.geomspace(edges[1], edges[-1], 801)
+    assert averages(found, [s], 4.0)[0] >= averages(found, places, 4.0).max() - 1e-3
+    assert index != means.argmax()
+
+
+def test_a_high_step_by_accident_is_not_steady():
+    edges = [0, 1, 10, 10.1, 40, 400]
+    found = curve([0.5, 0.6, 0.9, 0.8, 0.7], np.ones(5), edges)
+    assert found.choose("best", None)[0] == 2
+    assert found.choose("steady", None)[0] == 3
+    # a short range has a window of a quarter of it
+    edges = np.exp([0.0, 0.3, 0.6, 0.7, 1.0])
+    assert curve([0.6, 0.9, 0.6, 0.7], np.ones(4), edges).choose("steady", None)[0] == 1
+    # a curve that does not fall is taken in the middle of where it is level
+    level = curve([0.5, 0.8, 0.8], np.ones(3), [0, 1, 16, 256])
+    assert level.choose("steady", None) == (2, pytest.approx((2 * 256) ** 0.5))
+    one = curve([0.5], [0], [0, 0])
+    assert one.choose("steady", None) == (0, 0.0)
+
+
+def test_steady_points_count_as_far_as_the_middle_to_the_next():
+    places = np.log([1.0, 3.0, 10.0, 30.0, 100.0, 300.0])
+    scores = np.array([[0.5], [0.9], [0.6], [0.85], [0.85], [0.8]])
+    found = ScoreCurve(places, places, scores, np.ones((6, 1)), 2.0)
+    assert found.choose("best", None)[0] == 1
+    index, C = found.choose("steady", None)
+    assert (index, C) == (4, pytest.approx(200.0))
 
 
 def test_points_instead_of_intervals():

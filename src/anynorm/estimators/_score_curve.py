@@ -12,6 +12,8 @@ from anynorm.estimators._cross_validation import score_columns, standard_error, 
 
 _FIRST_HALF = 0.5  # of the followed range: a best score beyond it may not be the last word
 _AT_THE_END = 0.75  # of the followed range: a best score beyond it was still rising
+_WINDOW_OF_S, _WINDOW_OF_C = 4.0, 10.0  # factors over which "steady" averages the score
+_MOST_OF_RANGE = 0.25  # of the followed range, as a factor: a window is no wider
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,11 @@ class ScoreCurve:
         "best" takes the highest mean score, "one_se" the smallest s (or C) within one standard
         error of it, "fewest" the fewest features within `tolerance` of it (see
         `tolerance_of`).  All take the middle of a stretch that is as good: the widest for "best",
-        for the others the leftmost.
+        for the others the leftmost.  "steady" takes the middle of the window in which the score is
+        highest on average.
         """
+        if rule == "steady":
+            return self._steadiest()
         mean, used = self.scores.mean(axis=1), self.features.mean(axis=1)
         same = ROUNDING * max(1.0, float(np.abs(mean).max()))
         top = int(mean.argmax())
@@ -75,13 +80,47 @@ class ScoreCurve:
         """
         ends = np.flatnonzero(np.diff(np.concatenate([[0], good, [0]])))
         firsts, lasts = ends[::2], ends[1::2] - 1
-        low, high = self.low[firsts], self.high[lasts]
-        if self.least is None:  # s begins at 0, which no factor leads to
-            positive = self.high[self.high > 0]
-            least = positive.min() if len(positive) else 1.0
-            low, high = np.log(np.maximum(low, least)), np.log(np.maximum(high, least))
-        k = int((high - low).argmax()) if widest else 0
+        low, high = self._by_factors()
+        k = int((high[lasts] - low[firsts]).argmax()) if widest else 0
         return int(firsts[k]), int(lasts[k])
+
+    def _steadiest(self) -> tuple[int, float]:
+        """The middle of the window that has the highest score on average, by factors of s or C.
+
+        The highest step of a curve of many steps is an accident as often as not.  Beyond its ends
+        the curve is taken to go on as it is there.
+        """
+        low, high = self._by_factors()
+        # points stand for all that is nearer to them than to others
+        between = high[:-1] + (low[1:] - high[:-1]) / 2
+        edges = np.concatenate([low[:1], between, high[-1:]])
+        mean, length = self.scores.mean(axis=1), edges[-1] - edges[0]
+        window = _WINDOW_OF_S if self.least is None else _WINDOW_OF_C
+        half = min(float(np.log(window)), _MOST_OF_RANGE * length) / 2
+        # the average is linear between these, so that its maximum is at one of them
+        turns = np.unique(np.clip([edges, edges - half, edges + half], edges[0], edges[-1]))
+        if np.array_equal(self.low, self.high):
+            turns = low
+        ends = np.concatenate([edges[:1] - half, edges, edges[-1:] + half])
+        parts = np.concatenate([[half * mean[0]], mean * np.diff(edges), [half * mean[-1]]])
+        area = np.append(0.0, np.cumsum(parts))
+        gain = np.interp(turns + half, ends, area) - np.interp(turns - half, ends, area)
+        same = ROUNDING * max(1.0, float(np.abs(mean).max())) * (2 * half + length)
+        good = gain >= gain.max() - same
+        first = int(good.argmax())
+        last = first + int(np.append(good[first:], False).argmin()) - 1
+        middle = turns[first] + (turns[last] - turns[first]) / 2
+        index = int(np.clip(np.searchsorted(edges, middle) - 1, 0, len(mean) - 1))
+        place = float(np.exp(middle)) if self.least is None else float(middle)
+        return index, float(self.values(np.clip(place, self.low[index], self.high[index])))
+
+    def _by_factors(self) -> tuple[np.ndarray, np.ndarray]:
+        """The ends of the intervals as logarithms."""
+        if self.least is not None:
+            return self.low, self.high
+        positive = self.high[self.high > 0]  # s begins at 0, which no factor leads to
+        least = positive.min() if len(positive) else 1.0
+        return np.log(np.maximum(self.low, least)), np.log(np.maximum(self.high, least))
 
     def rises_at_the_end(self) -> bool:
         """Whether the best score is at the end of the line, and above all of its first half."""

@@ -47,12 +47,14 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
         other scorer, by name or as a callable ``(estimator, X, y)``, is evaluated at the joints of
         all folds, 2000 of them where there are more.  Where `sample_weight` is given, it counts in
         the score too.
-    rule : {"best", "one_se", "fewest"}, default="best"
-        How to choose from the mean scores.  "best": the highest.  "one_se": the smallest s (or C,
-        see `multiclass`) whose score is within one standard error of the best.  "fewest": the
-        fewest features, in the mean over the folds, among the scores within `score_tolerance` of
-        the best.  At ties the middle of the widest interval, by its factor, for "best", and of the
-        leftmost for the others.
+    rule : {"best", "steady", "one_se", "fewest"}, default="best"
+        How to choose from the mean scores.  "best": the highest.  "steady": where the score is
+        highest on average over a factor of 4 in s (10 in C, see `multiclass`; a quarter of the
+        range that was followed where that is less), as a single step of the curve may be high by
+        accident.  "one_se": the smallest s (or C) whose score is within one standard error of the
+        best.  "fewest": the fewest features, in the mean over the folds, among the scores within
+        `score_tolerance` of the best.  At ties the middle of the widest interval, by its factor,
+        for "best", and of the leftmost for the others.
     score_tolerance : float or None, default=None
         How far below the best score ``rule="fewest"`` may go.  None: 0.01, or one standard error
         where that is more, so that the folds never use more features than with "one_se".
@@ -170,7 +172,7 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
     True
     """
 
-    _rules = ("best", "one_se", "fewest")
+    _rules = ("best", "steady", "one_se", "fewest")
     penalty = "l1"  # scikit-learn's SelectFromModel then keeps what is not zero
 
     def __init__(

@@ -153,7 +153,7 @@ def test_max_features_bounds_the_model(data, tmp_path):
     assert fit_json(data, tmp_path, "--max-features", 1)["n_chosen"] <= 1
 
 
-@pytest.mark.parametrize("rule", ["one_se", "one-se", "fewest"])
+@pytest.mark.parametrize("rule", ["best", "one_se", "one-se", "fewest"])
 def test_rules_are_passed_on(data, tmp_path, rule):
     values = fit_json(data, tmp_path, "--rule", rule, "--drop", "patient")
     assert values["selection_error"]["rule"] == rule.replace("-", "_")
@@ -294,7 +294,7 @@ BAD = {
     "no such file": (("--labels", "nowhere.csv"), "nowhere.csv"),
     "unknown target": (("--target", "statsu"), "Did you mean 'status'"),
     "model": (("--model", "lasso"), "--model must be one of sparse"),
-    "rule": (("--rule", "paper"), "--rule must be one of best, one_se, fewest"),
+    "rule": (("--rule", "paper"), "--rule must be one of steady, best, one_se, fewest"),
     "scale": (("--scale", "log"), "--scale must be one of"),
     "scoring": (("--scoring", "f1"), "--scoring must be one of"),
     "cv": (("--cv", "1"), "--cv must be"),

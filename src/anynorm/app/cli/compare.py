@@ -43,7 +43,7 @@ def compare(
         arguments.choice_option(
             metavar="best|one_se", help="How each model is chosen, as in anynorm fit."
         ),
-    ] = "best",
+    ] = "auto",
     seed: arguments.Seed = 0,
     jobs: arguments.Jobs = -1,
     time_limit: arguments.TimeLimit = None,

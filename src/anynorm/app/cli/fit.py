@@ -93,12 +93,13 @@ def fit(
     rule: Annotated[
         str,
         arguments.choice_option(
-            metavar="best|one_se|fewest|paper",
-            help="best: the best score. one_se: the simplest within one standard error of it. "
+            metavar="steady|best|one_se|fewest|paper",
+            help="steady: the best score on average over a range of s; for --model sparse, and its "
+            "default. best: the best score. one_se: the simplest within one standard error of it. "
             "fewest: the fewest features within 0.01 or one standard error of it. paper: for "
             "--model reweighted.",
         ),
-    ] = "best",
+    ] = "auto",
     seed: arguments.Seed = 0,
     jobs: arguments.Jobs = -1,
     time_limit: arguments.TimeLimit = None,

@@ -68,13 +68,18 @@ def method_for(task: Task, searches: int) -> tuple[str, list[str]]:
             f"--loss squared_hinge has all folds in memory together, and takes at most "
             f"{MOST_TOGETHER}; --cv gives {len(task.splits)}. Use fewer folds, or --loss hinge."
         )
-    if asked != "auto" or many or task.options.keep or paths <= MOST_FOR_PATHS:
+    if asked != "auto" or not other_loss_can(task) or paths <= MOST_FOR_PATHS:
         return "hinge" if asked == "auto" else asked, []
     return "squared_hinge", [
         "The squared hinge loss over a range of C, instead of the exact path of the hinge loss: "
         f"that would take about {in_words(seconds_for(paths))} here, this about "
         f"{in_words(seconds_for(prices))}. --loss hinge follows the path all the same."
     ]
+
+
+def other_loss_can(task: Task) -> bool:
+    """Whether the squared hinge loss over a range of C can do what the exact path was asked for."""
+    return len(task.splits) <= MOST_TOGETHER and not task.options.keep
 
 
 def announcement(task: Task, searches: int) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from anynorm.app.job.cost import announcement, entries_of, method_for
+from anynorm.app.job.cost import announcement, entries_of, method_for, other_loss_can
 from anynorm.app.job.folds import fold_numbers, make_splits
 from anynorm.app.job.grid_learning import learn_grid, with_other_budgets
 from anynorm.app.job.kernel_learning import learn_kernel
@@ -239,10 +239,7 @@ def _fitted(
         if show is not None:
             show(Doing(0.0, "preparing", announcement(task, searches)))
     schedule = Schedule(show, searches, options.time_limit, began)
-    with _collected() as problems:
-        learned = _learn(task, schedule, "choosing the model")
-        if options.model == "budget" and options.time_limit is None:
-            learned = with_other_budgets(task, learned)
+    task, learned, problems = _chosen(task, schedule)
     oof = Held(
         table.ids,
         y,
@@ -403,6 +400,30 @@ def _learn(task: Task, schedule: Schedule, what: str) -> Learned:
     if task.options.model == "sparse":
         return _LEARN_SPARSE[task.options.loss](task, schedule, what)
     return _LEARN.get(task.options.model, learn_grid)(task, schedule, what)
+
+
+def _chosen(task: Task, schedule: Schedule) -> tuple[Task, Learned, list[str]]:
+    """The model of all rows, how it was found, and what went wrong.
+
+    Where time was over before the exact path came to anything, the other loss has what is left.
+    """
+    what, options = "choosing the model", task.options
+    with _collected() as problems:
+        learned = _learn(task, schedule, what)
+        if options.model == "budget" and options.time_limit is None:
+            learned = with_other_budgets(task, learned)
+    if not learned.in_vain or not other_loss_can(task) or schedule.is_over:
+        return task, learned, problems
+    task = replace(task, options=replace(options, loss="squared_hinge"))
+    schedule.again()
+    with _collected() as problems:
+        learned = _learn(task, schedule, what)
+    words = [
+        "--time-limit is too short for the exact path of the hinge loss, which came to no model of "
+        "use; the squared hinge loss over a range of C was searched instead",
+        *([learned.cut_words] if learned.cut_words else []),
+    ]
+    return task, replace(learned, cut=True, cut_words="; ".join(words)), problems
 
 
 def _nested(

@@ -174,6 +174,9 @@ class Learned:
         Whether --max-features ended the search where the score still rose.
     at_edge : str, default=""
         That the choice is at the edge of what was tried, in words.
+    in_vain : bool, default=False
+        Whether the time limit ended the search before it came to a model that is worth more than
+        one without features.
     """
 
     pipeline: Pipeline
@@ -187,6 +190,7 @@ class Learned:
     stopped: str = ""
     still_rising: bool = False
     at_edge: str = ""
+    in_vain: bool = False
 
     @property
     def preparation(self) -> Any:

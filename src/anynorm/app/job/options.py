@@ -11,7 +11,7 @@ import numpy as np
 from anynorm.design.device import DevicePlace
 
 RULES = {
-    "sparse": ("best", "one_se", "fewest"),
+    "sparse": ("steady", "best", "one_se", "fewest"),
     "reweighted": ("best", "one_se", "fewest", "paper"),
     "budget": ("best", "one_se", "fewest"),
     "least-norm": ("best", "one_se"),
@@ -19,7 +19,7 @@ RULES = {
     "linear": ("best", "one_se"),
     "kernel": ("best", "one_se", "fewest"),
 }
-"""The models, and the rules that can choose among the candidates of each."""
+"""The models, and the rules that can choose among the candidates of each; the first by default."""
 
 SCORINGS = ("error", "balanced", "auc")
 SCALES = ("standard", "none")
@@ -73,7 +73,7 @@ class FitOptions:
     repeats : int
         How often the model is judged by nested cross-validation, each time with other folds.
     rule : str
-        How to choose from the scores, see `RULES`.
+        How to choose from the scores, see `RULES`; "auto" is the first of them.
     budget : int, float or None
         The most support vectors, or a share of the rows; for the budget model.
     seed : int
@@ -96,7 +96,7 @@ class FitOptions:
     scoring: str = "error"
     cv: int | str = 5
     repeats: int = 1
-    rule: str = "best"
+    rule: str = "auto"
     budget: float | None = None
     seed: int = 0
     jobs: int = 1
@@ -107,7 +107,7 @@ class FitOptions:
         """Check everything."""
         model = self.model.replace("_", "-")
         _one_of("--model", model, tuple(RULES))
-        rule = self.rule.replace("-", "_")
+        rule = RULES[model][0] if self.rule == "auto" else self.rule.replace("-", "_")
         _one_of("--rule", rule, RULES[model], f" for --model {model}")
         _one_of("--scale", self.scale, SCALES)
         _one_of("--scoring", self.scoring, SCORINGS)

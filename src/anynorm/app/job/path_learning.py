@@ -12,7 +12,7 @@ from anynorm.app.job.learning import Learned, Task, pipeline_of
 from anynorm.app.job.measures import CALIBRATION, SCORERS, scorer
 from anynorm.app.job.options import RULES
 from anynorm.app.job.schedule import Schedule
-from anynorm.estimators._cross_validation import BALANCED
+from anynorm.estimators._cross_validation import BALANCED, standard_error
 from anynorm.estimators._path_search import PathSearch
 from anynorm.estimators._searched_paths import Choice, SearchedPaths
 from anynorm.estimators.checks.labels import usable_penalties, validate
@@ -77,17 +77,21 @@ def learn_path(task: Task, schedule: Schedule, what: str) -> Learned:
     choice = found.keep()
     schedule.end()
     rules = [options.rule] if task.judging else RULES["sparse"]
+    scores, cut = found.scored.curve.scores, found.is_cut(choice)
+    reached = scores[choice.row]
+    gained = reached.mean() > scores[0].mean() + standard_error(reached) and model.coef_.any()
     return Learned(
         pipeline=pipeline_of(preparation, model),
-        fold_scores=found.scored.curve.scores[model.best_index_],
+        fold_scores=reached,
         held_out=_known(model.oof_decision_function_, task),
         choice={"s": model.s_, "C": model.C_},
         selection_frequency=model.selection_frequency_,
         detail=PathDetail(found, {rule: found.scored.pick(rule) for rule in rules}),
-        cut=found.is_cut(choice),
+        cut=cut,
         cut_words=_cut_words(found),
         stopped=model.stopped_,
         still_rising=found.cut_while_rising,
+        in_vain=cut and not gained,
     )
 
 

@@ -20,6 +20,7 @@ from anynorm.app.job.schedule import Schedule
 from anynorm.design.threads import allowed
 from anynorm.estimators._fitting import Report, deadline, run_all
 from anynorm.estimators._linear_model import linear_scores
+from anynorm.estimators._score_curve import ScoreCurve
 from anynorm.estimators._stopping import Stop, stop_at
 from anynorm.estimators.checks.labels import labelled
 from anynorm.estimators.sparse_svc import SparseSVC
@@ -40,11 +41,10 @@ _HALVINGS = 8  # of the range of C, where the model of all rows has too many fea
 
 def learn_prices(task: Task, schedule: Schedule, what: str) -> Learned:
     """Choose C by cross-validation; parameters as in `learn_path`."""
-    options = task.options
     schedule.begin(what)
     trial = _RisingFolds(task, schedule, deadline(schedule.share_of_time()))
     trial.run()
-    chosen = choose(options.rule, trial.scores, trial.sizes)
+    chosen = trial.chosen
     preparation, X = task.prepared()
     schedule.tell(_RisingFolds.SHARE, "the model of all rows", trial.best)
     model = _fitted(task, trial.prices, chosen, X, trial.end_for_the_model())
@@ -120,6 +120,15 @@ class _RisingFolds:
     def best(self) -> float:
         """The best mean score so far."""
         return float(self.scores.mean(axis=1).max()) if len(self.scores) else math.nan
+
+    @property
+    def chosen(self) -> int:
+        """The place of the C that the rule takes."""
+        rule = self.task.options.rule
+        if rule != "steady":
+            return choose(rule, self.scores, self.sizes)
+        places, least = np.log(self.prices / self.prices[0]), float(self.prices[0])
+        return ScoreCurve(places, places, self.scores, self.sizes, least).choose(rule, None)[0]
 
     @property
     def still_rising(self) -> bool:

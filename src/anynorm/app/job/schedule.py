@@ -71,6 +71,10 @@ class Schedule:
         self._what, self._steps, self._step = what, steps, 0
         self.tell(0.0, "", np.nan)
 
+    def again(self) -> None:
+        """Let the next search be the one that has begun, in another way."""
+        self._finished -= 1
+
     def step(self, gap: float | None) -> None:
         """Say that a step is done, with the gap that was reached where it is known."""
         with self._lock:

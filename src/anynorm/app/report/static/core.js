@@ -95,6 +95,7 @@ const WORDS = {
   s: "The bound on the sum of the absolute weights: at 0 no feature is in use, and the larger s, the more the model may use.",
   C: "The price of the loss beside the size of the weights. Each s is the solution for some C: the larger C, the larger s.",
   joint: "A place on the path at which the weights change their direction: a feature enters or leaves, or a row reaches the margin.",
+  steady: "The model around which the cross-validated error is lowest on average, over a factor of 4 in s or 10 in C.",
   one_se: "The simplest model whose cross-validated error is within one standard error of the lowest.",
   fewest: "The model of fewest features (or support vectors) with nearly the lowest cross-validated error.",
   margin: "The decision value towards the true class: below 0 the row is wrong, and below 1 it costs something.",

@@ -1,6 +1,7 @@
 // The path explorer: one place s, and everything that follows from it.
 
 const RULES = {
+  steady: "The lowest cross-validated error on average over a factor of 4 in s.",
   best: "The lowest cross-validated error.",
   one_se: "The smallest s within one standard error of the best.",
   fewest: "The fewest features at nearly the lowest error.",
