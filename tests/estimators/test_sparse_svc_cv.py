@@ -245,6 +245,8 @@ def test_a_high_step_by_accident_is_not_steady():
     # a curve that does not fall is taken in the middle of where it is level
     level = curve([0.5, 0.8, 0.8], np.ones(3), [0, 1, 16, 256])
     assert level.choose("steady", None) == (2, pytest.approx((2 * 256) ** 0.5))
+    # by its factor the first interval, which begins at 0, is no stretch at all
+    assert curve([0.9, 0.5], np.ones(2), [0, 2, 4]).choose("steady", None) == (0, 1.0)
     one = curve([0.5], [0], [0, 0])
     assert one.choose("steady", None) == (0, 0.0)
 

@@ -112,6 +112,8 @@ class ScoreCurve:
         middle = turns[first] + (turns[last] - turns[first]) / 2
         index = int(np.clip(np.searchsorted(edges, middle) - 1, 0, len(mean) - 1))
         place = float(np.exp(middle)) if self.least is None else float(middle)
+        if self.low[index] == 0 and self.least is None:  # all of it is one place by factors
+            place = float(self.high[index]) / 2
         return index, float(self.values(np.clip(place, self.low[index], self.high[index])))
 
     def _by_factors(self) -> tuple[np.ndarray, np.ndarray]:

@@ -58,6 +58,7 @@ def walk(
     seed: int = 0,
     start: np.ndarray | None = None,
     progress: Callable[[Progress], None] | None = None,
+    exact: bool = True,
 ) -> list[Round]:
     """Walk `n_rounds` rounds from the 2-norm solution towards the 1-norm solution.
 
@@ -83,6 +84,8 @@ def walk(
     progress : callable, optional
         Called with a `Progress` of the round at every certificate that is computed; iterations
         and seconds count from the beginning of the walk.
+    exact : bool
+        Whether the rounds of a small problem are solved to the last digit, and not only to `tol`.
 
     Returns
     -------
@@ -106,12 +109,13 @@ def walk(
     if shared_over_C(problem, tol):
         from anynorm.solvers.linear.dense_walk import WalkLimits, walk_dense  # Numba
 
-        exact = not few_rows_suit(problem, tol)
+        exact = exact and not few_rows_suit(problem, tol)
         limits = WalkLimits(n_rounds, prune, tol, max_iter, deadline, seed, exact)
         dense = DenseColumns(problem.design)
         found = walk_dense(dense.problem(problem), FewRows(dense.X), limits, start, progress)
         return dense.rounds(found, problem)
-    path = _Walk(problem, prune, tol, deadline, progress, {"max_iter": max_iter, "seed": seed})
+    options = {"max_iter": max_iter, "seed": seed, "exact": exact}
+    path = _Walk(problem, prune, tol, deadline, progress, options)
     rounds = [path.first(start)]
     while len(rounds) < n_rounds:
         late = not path.time.in_time() and rounds[-1].certificate.status is Status.TIME_LIMIT
@@ -171,6 +175,7 @@ def walk_over_C(
                 deadline=deadline,
                 seed=seed,
                 progress=progress,
+                exact=False,
             )
             for one in problems
         ]
