@@ -114,12 +114,14 @@ def test_too_many_folds_for_the_memory_are_an_error():
         run_fit(table_of(80), FitOptions(cv=25, loss="squared_hinge"))
 
 
-def test_noise_is_called_no_better_than_the_most_frequent_class():
+@pytest.mark.parametrize("rule", ["steady", "best"])
+def test_noise_is_called_no_better_than_the_most_frequent_class(rule):
+    # with "steady" the error is the baseline, but for the last digit of a mean over the folds
     table = table_of(60, seed=5)
     noise = np.random.default_rng(7).permutation(table.target)
     table = Table(table.features, noise, table.ids, None, None, "data.csv")
-    found = run_fit(table, FitOptions(cv=3))
-    assert found.errors[0].value >= found.baseline
+    found = run_fit(table, FitOptions(cv=3, rule=rule))
+    assert found.errors[0].value >= found.baseline - 1e-12
     assert found.no_better.startswith(("The model is no better than", "The model uses no feature"))
     assert f"{found.baseline:.1%}" in found.no_better
     assert caution(found) == found.no_better

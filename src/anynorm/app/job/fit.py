@@ -28,6 +28,7 @@ from anynorm.app.job.schedule import Doing, Schedule, Show
 from anynorm.app.job.walk_learning import learn_walk
 from anynorm.app.tables import Preparation, Table, TableError
 from anynorm.app.tables.errors import near_names
+from anynorm.design.limits import ROUNDING
 from anynorm.design.threads import Threads
 from anynorm.estimators._cross_validation import standard_error
 from anynorm.estimators._messages import warn
@@ -138,7 +139,7 @@ class Fitted:
                 f"The model uses no feature: it is {always}, with an {error.measure} of "
                 f"{self.baseline:.1%}."
             )
-        if error.value < self.baseline:
+        if error.value < self.baseline - ROUNDING:
             return ""
         return (
             f"The model is no better than the most frequent class: its {error.measure} is "
@@ -234,12 +235,12 @@ def _fitted(
     if options.model == "sparse":
         loss, method_notes = method_for(task, searches)
         task = replace(task, options=replace(options, loss=loss))
-        again = [each.with_loss(loss) for each in again]
         fold_notes += method_notes
         if show is not None:
             show(Doing(0.0, "preparing", announcement(task, searches)))
     schedule = Schedule(show, searches, options.time_limit, began)
     task, learned, problems = _chosen(task, schedule)
+    again = [each.with_loss(task.options.loss) for each in again]
     oof = Held(
         table.ids,
         y,
