@@ -304,25 +304,26 @@ def test_the_lasso_benchmark_measures_all_sides_in_one_way():
     assert bridge.lasso_gap(X, y, np.ones(100)) > 0.5
 
 
-def test_a_rival_that_is_not_installed_leaves_no_ratio(monkeypatch):
-    """A ratio to another peer than the goal names would look like the goal's."""
-    seconds = {"celer": 3.0, "skglm": 2.0, "scikit-learn": 1.0}
+def test_the_fastest_rival_counts_and_one_that_is_not_installed_leaves_no_ratio(monkeypatch):
+    """A ratio to the rivals that happen to be there would look like one to the fastest."""
+    seconds = {"celer": 3.0, "skglm": 2.0, "scikit-learn": 4.0}
 
     def trials(_, arguments, limit):
         return [{"cpu": seconds[arguments["peer"]], "gap": 1e-7}]
 
     monkeypatch.setattr(harness, "call", lambda *_, **__: {"cpu": 1.0, "gap": 0.0, "used": 3})
     monkeypatch.setattr(harness, "call_each", trials)
-    monkeypatch.setattr(bridge, "_installed", lambda home: True)
     run = bridge.Run(1, 10.0, quick=True)
-    assert run.lasso("", "dense", 9, 9, 20, 1.5).ratio == 3.0
-    assert run.lasso("", "text", 9, 9, 20, 1.5).ratio == 2.0
-    monkeypatch.setattr(bridge, "_installed", lambda home: home != "skglm")
-    assert run.lasso("", "dense", 9, 9, 20, 1.5).met
-    row = run.lasso("", "text", 9, 9, 20, 1.5)
-    assert row.ratio is None
-    assert row.met is None
-    assert "not installed: skglm" in row.note
+    for kind in ("dense", "text"):
+        monkeypatch.setattr(bridge, "_installed", lambda home: True)
+        row = run.lasso("", kind, 9, 9, 20, 1.5)
+        assert row.ratio == 2.0
+        assert row.met
+        monkeypatch.setattr(bridge, "_installed", lambda home: home != "skglm")
+        row = run.lasso("", kind, 9, 9, 20, 1.5)
+        assert row.ratio is None
+        assert row.met is None
+        assert "not installed: skglm" in row.note
 
 
 def test_the_hull_benchmark_measures_feasible_points():
