@@ -59,13 +59,17 @@ def test_a_first_sparse_fit_compiles_one_function_without_numba_and_the_next_pro
 
 
 def test_what_numba_has_compiled_for_a_kernel_fit_is_loaded_by_the_next_process(tmp_path):
-    fit = "anynorm.SVC().fit(X, y)"
+    fit = "anynorm.SVC().fit(np.repeat(X, 11, axis=0), np.repeat(y, 11))"  # more than 640 rows
     assert compiled_by(fit, tmp_path)[0] >= 1
     assert compiled_by(fit, tmp_path) == (0, 0, 0, 0)
 
 
 def test_a_dense_linear_fit_compiles_nothing(tmp_path):
     assert compiled_by("anynorm.LinearSVC().fit(X, y)", tmp_path) == (0, 0, 0, 0)
+
+
+def test_a_kernel_fit_of_few_rows_needs_no_numba(tmp_path):
+    assert compiled_by("anynorm.SVC().fit(X, y)", tmp_path)[:3] == (0, 0, 0)
 
 
 def test_a_sparse_fit_needs_no_numba():

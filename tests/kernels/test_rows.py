@@ -1,10 +1,14 @@
 """Rows of kernel matrices on demand: those of the kernel, within the memory that there is."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from anynorm.kernels.gram import Gram
+from anynorm.kernels.row_stores import FEW_POINTS
 from anynorm.kernels.rows import KernelRows
 
 
@@ -29,9 +33,9 @@ def kinds_of_gram():
     }
 
 
+@pytest.mark.parametrize("n", [400, FEW_POINTS + 1])
 @pytest.mark.parametrize("kind", kinds_of_gram())
-def test_rows_are_those_of_the_kernel(kind):
-    n = 400
+def test_rows_are_those_of_the_kernel(kind, n):
     X = rows_of_features(n)
     gram = kinds_of_gram()[kind](X)
     rows = KernelRows(gram, 1 << 20)
@@ -52,7 +56,7 @@ def test_rows_are_those_of_the_kernel(kind):
 
 
 def test_rows_make_room_for_others_but_not_while_they_are_held():
-    n = 400
+    n = FEW_POINTS + 1
     gram = Gram.rbf(rows_of_features(n), 0.2)
     rows = KernelRows(gram, 0)
     assert rows.capacity == 64
@@ -69,3 +73,25 @@ def test_rows_make_room_for_others_but_not_while_they_are_held():
     np.testing.assert_allclose(scores, K[:30].sum(axis=0), atol=1e-4)
     with pytest.raises(MemoryError, match="raise cache_size"):
         rows.load(np.arange(100, 140))
+
+
+def test_few_points_have_their_whole_matrix_and_need_no_compiler():
+    X = rows_of_features(50)
+    gram = Gram.rbf(X, 0.2)
+    rows, K = KernelRows(gram, 0, sharers=3), gram.block(slice(None), slice(None))
+    assert rows.are_exact
+    assert rows.capacity == 50
+    beta = np.random.default_rng(1).standard_normal((50, 3))
+    np.testing.assert_allclose(rows.exact_scores(beta), K @ beta, atol=1e-13)
+    some = np.array([4, 40])
+    np.testing.assert_allclose(rows.exact_scores(beta[:, 0], some), (K @ beta[:, 0])[some])
+    slots = rows.load(some)
+    square = rows.square(slots, some, np.empty((0, 0)), np.full(2, -1))
+    assert np.array_equal(square, square.T)
+    part = KernelRows(gram, 0)
+    part.load(some)
+    kept = np.array([3, 4, 30, 40])
+    np.testing.assert_allclose(part.shrunk(kept).exact_scores(np.eye(4)), K[np.ix_(kept, kept)])
+    code = "import sys; from anynorm import SVC; SVC().fit([[0.0], [1.0]], [0, 1]); "
+    code += "assert 'numba' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -164,14 +164,18 @@ def validate_kernel(estimator: Any, X: Any, y: Any, sample_weight: Any) -> tuple
     check_given_matrix(estimator.kernel, X)
     data = validate(estimator, X, y, sample_weight)
     weights = usable_weights(sample_weight, data.X.shape[0])
-    kernel = kernel_of(
+    resolved = given_kernel(estimator).resolved(data.X, weights)
+    return data, kernel_gram(data.X, resolved, may_shift=estimator._duals_sum_to_zero)
+
+
+def given_kernel(estimator: Any) -> Kernel:
+    """The kernel that the parameters name, before it has seen data."""
+    return kernel_of(
         estimator.kernel,
         gamma=estimator.gamma,
         degree=estimator.degree,
         coef0=float(estimator.coef0),
     )
-    resolved = kernel.resolved(data.X, weights)
-    return data, kernel_gram(data.X, resolved, may_shift=estimator._duals_sum_to_zero)
 
 
 def check_given_matrix(kernel: Any, X: Any) -> None:
@@ -273,7 +277,7 @@ def store_kernel(
 
     `more` has attributes beyond those that follow from the solutions, or instead of them.
     """
-    coefs = [_coef(solution) for solution in solutions]
+    coefs = [coef_of(solution) for solution in solutions]
     support, counts = support_of(data, coefs)
     weights = np.array([data.signs(k)[support] * coef[support] for k, coef in enumerate(coefs)])
     if gram.kernel.is_inner_product and gram.X is not None and estimator._duals_sum_to_zero:
@@ -310,7 +314,7 @@ def _as_given(
     ]
 
 
-def _coef(solution: Solution) -> np.ndarray:
+def coef_of(solution: Solution) -> np.ndarray:
     """What the rows' kernel functions have as weights, but for the labels."""
     assert solution.coef is not None
     return solution.coef

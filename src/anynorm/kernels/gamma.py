@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from anynorm.design import design_of
 from anynorm.design.blocks import ranges
+from anynorm.design.crew import Block, Crew, Sums, each_block
 from anynorm.design.device_design import DeviceDesign
 from anynorm.design.limits import CACHED_BYTES
 
@@ -37,11 +39,14 @@ def _variance(X: Any, weights: Array | None) -> float:
     """The variance of all entries, zeros of a sparse X included."""
     if isinstance(X, DeviceDesign):
         return X.variance(weights)
-    if weights is None and not sp.issparse(X) and X.size <= _SUMMED_BY_NUMPY:
-        return float(np.var(X, dtype=np.float64))
+    if isinstance(X, Crew):
+        return _variance_apart(X)
+    if weights is None and X.shape[0] * X.shape[1] <= _SUMMED_BY_NUMPY:
+        entries = X.toarray() if sp.issparse(X) else X  # the same digits for both
+        return float(np.var(entries, dtype=np.float64))
     w = np.ones(X.shape[0]) if weights is None else weights
     size = float(w.sum()) * X.shape[1]
-    mean = float(design_of(X).rmatvec(w).sum()) / size
+    mean = _mean(X, w)
     if not sp.issparse(X):
         step = max(1, CACHED_BYTES // 8 // X.shape[1])  # rows that stay in the cache
         parts = ((X[rows] - mean, w[rows]) for rows in ranges(X.shape[0], step))
@@ -50,3 +55,29 @@ def _variance(X: Any, weights: Array | None) -> float:
     row_of = np.repeat(np.arange(X.shape[0]), np.diff(rows.indptr))
     stored = float(w[row_of] @ np.square(rows.data.astype(np.float64) - mean))
     return (stored + (size - float(w @ np.diff(rows.indptr))) * mean**2) / size
+
+
+def _mean(X: Any, w: Array) -> float:
+    return float(design_of(X).rmatvec(w).sum()) / (float(w.sum()) * X.shape[1])
+
+
+def _variance_apart(crew: Crew) -> float:
+    """The same over rows that live apart, which have their weights with them."""
+    # In the order of the blocks, whoever has them: the choice of rows depends on the last digit.
+    _, sizes, means, variances = np.array(sorted(crew.ask(_moments).moments)).T
+    mean = float(sizes @ means / sizes.sum())
+    return float(sizes @ (variances + (means - mean) ** 2) / sizes.sum())
+
+
+def _moments(blocks: Sequence[Block], message: None) -> Sums:
+    """The number, the weight, the mean and the variance of every block."""
+
+    def one(block: Block) -> Sums:
+        X = block.design().stored
+        w = np.ones(block.n) if block.weights is None else block.weights
+        if not w.any():
+            return Sums(moments=[])
+        found = block.number, float(w.sum()), _mean(X, w), _variance(X, block.weights)
+        return Sums(moments=[found])
+
+    return each_block(blocks, one, Sums(moments=[]))

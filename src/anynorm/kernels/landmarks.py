@@ -10,6 +10,7 @@ the rows J is a linear problem over the |J| features z, whose coefficients give 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -69,6 +70,25 @@ class Landmarks:
         return cls(gram, rows[used[order]], lower)
 
     @classmethod
+    def in_order(cls, gram: Gram, rows: Places) -> Landmarks:
+        """Return rows, none in the span of those before it, so that the first give the first
+        features.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from anynorm.kernels.gram import Gram
+        >>> from anynorm.kernels.landmarks import Landmarks
+        >>> gram = Gram.rbf(np.array([[0.0], [1.0], [3.0]]), 1.0)
+        >>> few, more = (Landmarks.in_order(gram, np.arange(m)) for m in (1, 2))
+        >>> Z, Z_more = few.features(np.arange(3)), more.features(np.arange(3))
+        >>> np.allclose(Z, Z_more[:, :1])
+        True
+        """
+        lower = scipy.linalg.cholesky(gram.block(rows, rows), lower=True)
+        return cls(gram, rows, lower)
+
+    @classmethod
     def spanning(cls, gram: Gram, error: float, most: int) -> tuple[Landmarks, Array] | None:
         """Return few rows whose span all others are in, and the features of all rows.
 
@@ -105,9 +125,21 @@ class Landmarks:
         """Return beta, the weights of the rows' kernel functions, of coefficients of features."""
         return self.solve_lower(coef, transposed=True)
 
+    def values(self, rows: Places) -> Array:
+        """Return the kernel values of some rows with these."""
+        return self.gram.block(rows, self.rows)
+
     def features(self, rows: Places) -> Array:
         """Return the features of some rows."""
-        return self._turned(self.gram.block(rows, self.rows))
+        return self._turned(self.values(rows))
+
+    def alone(self) -> Landmarks:
+        """Return the same without all other rows, to be sent to where these are."""
+        return Landmarks(self.gram.part(self.rows), np.arange(len(self.rows)), self.lower)
+
+    def features_of(self, X: Any) -> Array:
+        """Return the features of rows that the gram has not."""
+        return self.sums(X, self.solve_lower(np.eye(len(self.rows)), transposed=True))
 
     def design(self, memory: float = np.inf) -> Design:
         """Return the features of all rows, computed anew each time beyond `memory` bytes."""
@@ -167,7 +199,7 @@ class LandmarkDesign(Design):
         def product(k: int) -> Array:
             rows = np.flatnonzero(a[parts[k]] if a.ndim == 1 else a[parts[k]].any(axis=1))
             rows += parts[k].start
-            return landmarks.gram.block(rows, landmarks.rows).T @ a[rows]
+            return landmarks.values(rows).T @ a[rows]
 
         total = sum(each(product, len(parts)), start=np.zeros((self.p, *a.shape[1:])))
         return landmarks.solve_lower(total)

@@ -23,19 +23,19 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from anynorm.design.blocks import ranges
-from anynorm.design.limits import FLOAT32_ROUNDING, PRODUCTS_PER_CALL, VALUES_AT_ONCE
+from anynorm.design.limits import PRODUCTS_PER_CALL, VALUES_AT_ONCE
 from anynorm.design.threads import run, share
 from anynorm.design.watch import look
 from anynorm.kernels import ProductKernel
 from anynorm.kernels.exponential_rows import PANELS, exponential_rows
 from anynorm.kernels.gram import Gram
-from anynorm.kernels.kernel import ACCURATE, finite, squared_lengths
+from anynorm.kernels.kernel import finite, squared_lengths
+from anynorm.kernels.precision import precision_of
 from anynorm.kernels.product_loops import PANEL, TILE, panels_of, products
 
 Index = NDArray[np.intp]
 Finish = Callable[[Any, Index, slice], Any]
 
-_SMALLEST = 1e-30  # the least entry, and 1 over it the largest, that float32 has digits for
 _COLUMNS = 512  # of a block: product and function stay in the cache, and its memory is at hand
 _DENSE_ENTRIES = 1 << 24  # of a few sparse rows that are made dense, 64 MB
 _TOGETHER = 32  # rows that a function is asked for at once
@@ -93,17 +93,6 @@ class RowMaker:
         step = together if self.together > 1 else max(1, len(index))
         for part in ranges(len(index), step):
             store[slots[part]] = self._gram.block(index[part], slice(None))
-
-
-def precision_of(gram: Gram, exact: bool) -> tuple[Any, float, bool]:
-    """Return the dtype of rows, the error of entries, and whether float32 products make them."""
-    size = float(np.abs(gram.diagonal()).max(initial=0.0))
-    if exact or not (size == 0 or _SMALLEST <= size <= 1 / _SMALLEST):
-        return np.float64, 0.0, False
-    relative = gram.float32_error()
-    if relative <= ACCURATE:
-        return np.float32, relative * size, True
-    return np.float32, FLOAT32_ROUNDING * size, False
 
 
 class _DenseProducts:

@@ -1,8 +1,9 @@
 """Where rows of a kernel matrix are kept, and what is done with them there.
 
-`HostStore` has them in memory, made and used by compiled loops; `DeviceStore` on the device of X,
-made and used by its library.  Both offer to `KernelRows` what touches rows: make some of them, take
-the small square of rows and columns or other entries, add a combination of them to the scores.
+`MatrixStore` has all of few points in memory, made and used by NumPy; `HostStore` (`host_store.py`)
+some of many, made and used by compiled loops; `DeviceStore` has them on the device of X, made and
+used by its library.  All offer to `KernelRows` what touches rows: make some of them, take the small
+square of rows and columns or other entries, add a combination of them to the scores.
 """
 
 from __future__ import annotations
@@ -10,20 +11,22 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from anynorm.design.blocks import ranges
 from anynorm.design.device import VALUES_AT_A_LAUNCH, dtype_of
-from anynorm.design.limits import STEPS_PER_CALL
-from anynorm.design.threads import share
+from anynorm.design.limits import PRODUCTS_PER_CALL, VALUES_AT_ONCE
 from anynorm.design.watch import look
+from anynorm.kernels import ProductKernel
 from anynorm.kernels.device_gram import DeviceGram, DeviceKernel
 from anynorm.kernels.gram import Gram
-from anynorm.kernels.row_loops import ROWS, STRIP, add_rows, compact, small_square, take_columns
-from anynorm.kernels.row_makers import RowMaker, precision_of
+from anynorm.kernels.precision import precision_of
 
 Index = NDArray[np.intp]
 Array = NDArray[np.float64]
+
+FEW_POINTS = 640  # whose matrix, 3 MB, takes less time than Numba to start
 
 
 class RowStore(Protocol):
@@ -80,55 +83,74 @@ class RowStore(Protocol):
 
 def store_of(gram: Gram, exact: bool) -> RowStore:
     """Return a store for the rows of a kernel matrix, where its points are."""
-    return DeviceStore(gram, exact) if isinstance(gram, DeviceGram) else HostStore(gram, exact)
+    if isinstance(gram, DeviceGram):
+        return DeviceStore(gram, exact)
+    if _is_small(gram):
+        return MatrixStore(gram)
+    from anynorm.kernels.host_store import HostStore  # imports Numba: where there are many points
+
+    return HostStore(gram, exact)
 
 
-class HostStore:
-    """Rows in memory."""
+def _is_small(gram: Gram) -> bool:
+    """Whether a kernel of the library's own makes the whole matrix in a moment."""
+    if gram.n > FEW_POINTS:
+        return False
+    if gram.X is None:
+        return True
+    n_products = gram.n**2 * gram.X.shape[1]
+    return isinstance(gram.kernel, ProductKernel) and n_products <= PRODUCTS_PER_CALL
 
-    in_turn, speed = False, 1.0
 
-    def __init__(self, gram: Gram, exact: bool) -> None:
-        self._n, self._maker = gram.n, RowMaker(gram, exact)
-        self.dtype, self.error = np.dtype(self._maker.dtype), self._maker.error
-        self.own_bytes, self.together = self._maker.own_bytes, self._maker.together
+class MatrixStore:
+    """All rows of few points, in float64: one product of matrices, and no compiled loop."""
+
+    in_turn, speed, error, own_bytes = False, 1.0, 0.0, 0
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, gram: Gram) -> None:
+        self._gram, self.together, self.buffer = gram, gram.n, None
+        self._rows = np.empty((0, gram.n))
 
     def open(self, capacity: int, buffer: Any) -> None:
-        """Take memory for so many rows, or that of a buffer."""
-        self.buffer = np.empty(capacity * self._n, self.dtype) if buffer is None else buffer
-        self.dtype = self.buffer.dtype
-        self._rows = self.buffer[: capacity * self._n].reshape(capacity, self._n)
+        """Take no memory: the matrix brings its own."""
 
     def prepare(self) -> None:
-        """Arrange the points."""
-        self._maker.prepare()
+        """Make the matrix, symmetric to the last bit."""
+        if not len(self._rows):
+            gram, X = self._gram, self._gram.X
+            if sp.issparse(X) and X.shape[0] * X.shape[1] <= VALUES_AT_ONCE:
+                gram = Gram(gram.kernel, X.toarray(), gram.origin)  # the very digits of dense rows
+            K = gram.block(slice(None), slice(None))
+            self._rows = np.maximum(K, K.T)
+
+    def take_over(self, other: MatrixStore, kept: Index) -> None:
+        """Take the rows and columns kept of another matrix."""
+        self._rows = other._rows.take(kept, axis=0).take(kept, axis=1)
 
     def make(self, index: Index, slots: Index, together: int) -> None:
-        """Put the rows `index` into slots."""
-        self._maker.make(index, self._rows, slots, together)
+        """Leave rows, which are all there, in their places."""
+        assert np.array_equal(index, slots)
 
     def square(self, slots: Index, index: Index, known: Array, place: Index) -> Array:
         """Return K[index, index]."""
-        square = np.empty((len(index), len(index)))
-        parts = -(-len(index) // ROWS)
-        share(small_square, parts, self._rows, slots, index, known, place, square)
-        return square
+        return np.asarray(self._rows.take(slots, axis=0).take(index, axis=1))
 
     def add(self, scores: Array, slots: Index, weights: Array) -> None:
         """Add the combination of rows to the scores."""
-        most = max(1, STEPS_PER_CALL // max(1, len(slots)) // STRIP) * STRIP
-        for part in ranges(self._n, most):
-            strips = -(-(part.stop - part.start) // STRIP)
-            share(add_rows, strips, self._rows, slots, weights, scores, part.start)
+        scores += weights @ self._rows.take(slots, axis=0)
 
     def take(self, slots: Index, columns: Index, out: NDArray[Any]) -> None:
         """Put some columns of rows into `out`."""
-        share(take_columns, len(slots), self._rows, slots, columns, out)
+        out[:] = self._rows.take(slots, axis=0).take(columns, axis=1)
 
     def compact(self, slots: Index, columns: Index) -> bool:
-        """Move rows and columns to the beginning of the buffer."""
-        compact(self._rows, slots, columns, self.buffer)
-        return True
+        """Move nothing: there is one matrix."""
+        return False
+
+    def scores(self, beta: Array, rows: Index | slice) -> Array:
+        """Return ``(K @ beta)[rows]``, for a vector or for the columns of a matrix."""
+        return np.asarray(self._rows[rows] @ beta)
 
 
 class DeviceStore:

@@ -5,7 +5,8 @@ of those rows and columns or other `entries`, and `add` a combination of them to
 Where rows are, in memory or on a device, is a matter of the store (`row_stores.py`).
 
 Rows are float32, made by matrix products many at a time, and kept within a limit of bytes; those
-not used for the longest time make room.  Scores are float64.
+not used for the longest time make room.  The whole matrix of few points is kept, in float64, as
+nobody misses its memory.  Scores are float64.
 
 Problems that share rows are solved in any order, or at the same time: nothing here that a problem
 can see depends on what others have loaded.  On a device they take turns (`in_turn`): its products
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from anynorm.design.device import dtype_of
 from anynorm.kernels.gram import Gram
-from anynorm.kernels.row_stores import store_of
+from anynorm.kernels.row_stores import MatrixStore, store_of
 
 Index = NDArray[np.intp]
 Array = NDArray[np.float64]
@@ -76,7 +77,9 @@ class KernelRows:
         fits = (int(max_bytes) - self._store.own_bytes) // max(1, row_bytes)
         if spare is not None and dtype_of(spare) == self._store.dtype:
             buffer = spare
-        if buffer is not None:
+        if isinstance(self._store, MatrixStore):  # small blocks are best for those who share rows
+            fits = self.n
+        elif buffer is not None:
             fits = buffer.shape[0] // self.n
         self.block_rows = int(min(self.n, max(fits // sharers, _LEAST_ROWS)))
         self.capacity = int(min(self.n, max(fits, self.block_rows * holders)))
@@ -100,18 +103,23 @@ class KernelRows:
 
     def can_shrink(self) -> bool:
         """Whether `shrunk` may be called: rows of one problem alone, and made from points."""
-        return self._sharers == 1 and self.gram.X is not None and not self.are_exact
+        fast = not self.are_exact or isinstance(self._store, MatrixStore)
+        return self._sharers == 1 and self.gram.X is not None and fast
 
     def shrunk(self, kept: Index) -> KernelRows:
         """The kernel of the rows kept (ascending), in the same memory; what was loaded goes along.
 
-        These rows here are forgotten.  The shrunk ones must not be used once others are loaded.
+        These rows here may be forgotten.  The shrunk ones must not be used once others are loaded.
         """
         own = np.full(self.n, -1, np.intp)
         own[kept] = np.arange(len(kept))
         slots = np.flatnonzero(own[self._row_in[: self._n_filled]] >= 0)
         names = own[self._row_in[slots]]
         part = KernelRows(self.gram.part(kept), 0, exact=self.are_exact, buffer=self.buffer)
+        if isinstance(part._store, MatrixStore):
+            if isinstance(self._store, MatrixStore):
+                part._store.take_over(self._store, kept)
+            return part
         if self._store.compact(slots, kept):
             part._row_in[: len(slots)], part._slot_of[names] = names, np.arange(len(slots))
             part._n_filled = len(slots)
@@ -221,5 +229,14 @@ class KernelRows:
         return n_bytes <= max(1.1 * self._max_bytes - filled, _LITTLE_BYTES)
 
     def exact_scores(self, beta: Array, rows: Index | slice = slice(None)) -> Array:
-        """Return ``(K @ beta)[rows]`` in float64, from the kernel itself."""
+        """Return ``(K @ beta)[rows]`` in float64, from the kernel itself.
+
+        Beta may be a matrix, where all rows are asked for.
+        """
+        if isinstance(self._store, MatrixStore):
+            with self._lock:
+                self._store.prepare()
+            return self._store.scores(beta, rows)
+        if beta.ndim == 2:
+            return self.gram.matmat(beta)
         return self.gram.matvec(beta, rows, compiled=True)

@@ -3,7 +3,8 @@
 from anynorm.kernels.rows import KernelRows
 from anynorm.solvers.kernel.family import Chain, Limits, Member, before_scores, solve_family
 from anynorm.solvers.kernel.solve import METHODS, solve_kernel
-from anynorm.solvers.kernel.strict_budget import solve_strict
+from anynorm.solvers.kernel.strict_apart import solve_strict_apart
+from anynorm.solvers.kernel.strict_budget import rows_in_order, solve_strict
 
 __all__ = [
     "METHODS",
@@ -12,7 +13,9 @@ __all__ = [
     "Limits",
     "Member",
     "before_scores",
+    "rows_in_order",
     "solve_family",
     "solve_kernel",
     "solve_strict",
+    "solve_strict_apart",
 ]

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from anynorm.kernels.gram import Gram
 from anynorm.solvers.frame.budget import Budget
-from anynorm.solvers.kernel.smo import BoxProgram, BoxResult
+from anynorm.solvers.kernel.candidates import BoxProgram
+from anynorm.solvers.kernel.smo import BoxResult
 
 Array = NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """The innermost loops of the block solver: two variables at a time, within a small block.
 
-A pair (i, j) of variables with F_i > F_j gains by beta_i += t, beta_j -= t (`smo_loops` has F).
+A pair (i, j) of variables with F_i > F_j gains by beta_i += t, beta_j -= t (`candidates.py` has F).
 With a budget on sum v that is used up, pairs that would raise both variables are out; the others
 still span every direction.
 """

@@ -23,11 +23,12 @@ from anynorm.problem import Problem
 from anynorm.problem.certificate import Values
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.kernel.active_set import exact_optimum
+from anynorm.solvers.kernel.candidates import BoxProgram
 from anynorm.solvers.kernel.free_steps import FreeSteps
 from anynorm.solvers.kernel.near_rows import rows_that_matter
 from anynorm.solvers.kernel.screened import ScreenedSearch, pays
 from anynorm.solvers.kernel.search import KernelSearch
-from anynorm.solvers.kernel.smo import BoxProgram, BoxResult, ValuesAt, minimise_box
+from anynorm.solvers.kernel.smo import BoxResult, ValuesAt, minimise_box
 
 Array = NDArray[np.float64]
 

@@ -135,7 +135,7 @@ def solve_family(
         betas = np.zeros((gram.n, len(some)))
         for column, (k, i) in enumerate(some):
             betas[_own(chains[k]), column] = found[k][i].beta
-        scores = gram.matmat(betas)
+        scores = gram.matmat(betas) if rows is None else rows.exact_scores(betas)
 
         def settle(
             column: int, some: list[tuple[int, int]] = some, scores: Array = scores

@@ -23,14 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.design.limits import ROUNDING
-from anynorm.design.threads import share
 from anynorm.kernels.rows import KernelRows
 from anynorm.problem.certificate import Values, relative_gap
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.frame.patience import Patience
 from anynorm.solvers.kernel.block_loops import block_solver
+from anynorm.solvers.kernel.candidates import BoxProgram, candidates_of
 from anynorm.solvers.kernel.free_steps import Face, FreeSteps
-from anynorm.solvers.kernel.smo_loops import VARIABLES, largest, pulls, rises_and_falls
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -51,21 +50,6 @@ _FACTOR_SPEED = 210  # k^3 per entry of a row added to the scores, in the same t
 _SHRINK_AFTER, _SHRINK_AGAIN = 100, 15  # blocks with all rows before those not settled go on alone
 _MOST_KEPT, _SHRUNK_BLOCKS, _SHRUNK_GOAL = 0.4, 1000, 0.25  # of rows, in number, of violation
 _LEAP_UNTIL = 1e-5  # gap: later on leaps disturb more than they gain
-
-
-class BoxProgram(NamedTuple):
-    """The bounds and the linear term; variable k moves beta of row[k] by sign[k].
-
-    A budget goes with lower bounds of 0.
-    """
-
-    sign: Array
-    row: Index
-    lower: Array
-    upper: Array
-    gain: Array
-    diagonal: Array | None = None
-    budget: float = np.inf
 
 
 class BoxResult(NamedTuple):
@@ -183,14 +167,14 @@ class _BlockSearch:
     ) -> None:
         self.rows, self.box, self.matters, self.budget = rows, box, matters, budget
         self.solve_block = block_solver()
-        self.diagonal = np.empty(0) if box.diagonal is None else box.diagonal
+        self.candidates = candidates_of(box)
+        self.diagonal = self.candidates.diagonal
+        self.pull, self.keys = self.candidates.pull, self.candidates.keys
         self.n_blocks = 0
         self.next_shrink = _SHRINK_AFTER
         self.next_newton, self.newton_wait, self.work = 0, _NEWTON_AGAIN, 0.0
         self.steps = FreeSteps(rows, self.diagonal, len(box.sign)) if steps is None else steps
         m = len(box.sign)
-        self.pull, self.keys = np.empty(m), np.empty((2, m))
-        self.ends = np.empty((-(-m // VARIABLES), 4))
         self.chosen = np.zeros(m, dtype=bool)
         self.violation = self.left = np.inf
         self.block: Index = np.empty(0, np.intp)
@@ -414,25 +398,9 @@ class _BlockSearch:
 
     def _look_round(self) -> tuple[float, float]:
         """Pulls and the largest violation; the ends of the interval of the bias."""
-        box = self.box
-        self.left = _budget_left(box, self.value)
-        share(
-            rises_and_falls,
-            len(self.ends),
-            self.scores,
-            self.beta,
-            box.sign,
-            box.row,
-            box.gain,
-            self.diagonal,
-            self.value,
-            box.lower,
-            box.upper,
-            self.pull,
-            self.keys,
-            self.ends,
-        )
-        up, up_negative, down, down_negative = self.ends.max(axis=0, initial=-np.inf).tolist()
+        self.left = _budget_left(self.box, self.value)
+        ends = self.candidates.look(self.scores, self.beta, self.value)
+        up, up_negative, down, down_negative = ends
         if self.left <= 0:
             # No pair may raise both of its variables, and each sign has an interval of its own:
             # the budget's multiplier moves one up as far as the other down.
@@ -459,23 +427,11 @@ class _BlockSearch:
         # Where the budget is used up, pairs of one sign are needed: both signs get their share.
         signs = (1.0, -1.0) if np.isfinite(box.budget) else (0.0,)
         n_each = max(1, size // (4 * len(signs)))
-        new = np.unique(np.concatenate([self._largest(n_each, among) for among in signs]))
+        new = np.unique(np.concatenate([self.candidates.largest(n_each, among) for among in signs]))
         self.chosen[new] = True
         kept = self.block[~self.chosen[self.block]]
         self.chosen[new] = False
         return np.concatenate([new, kept])[:size]
-
-    def _largest(self, count: int, among: float) -> Index:
-        """The variables that rise and those that fall best, `count` of each, of one sign or any."""
-        heaps = np.empty((2 * len(self.ends), count), np.int64)
-        share(largest, len(heaps), self.keys, self.box.sign, among, heaps)
-        chosen = []
-        for keys, own in zip(self.keys, (heaps[::2], heaps[1::2]), strict=True):
-            found = own[own >= 0]
-            if len(found) > count:
-                found = found[np.argpartition(-keys[found], count - 1)[:count]]
-            chosen.append(found)
-        return np.concatenate(chosen)
 
     def _square(self, slots: Index, block: Index) -> Array:
         """K + D for the block, whose variables may share rows."""
@@ -493,7 +449,7 @@ class _BlockSearch:
         box = self.box
         if len(box.sign) != self.rows.n or not self.leaps.learn(self.beta, self.scores):
             return
-        pulls(self.scores, self.beta, box.sign, box.row, box.gain, self.diagonal, self.pull)
+        self.candidates.find_pulls(self.scores, self.beta)
         way, image = self.leaps.best(self.pull, self.diagonal)
         change = box.sign * way
         room = np.where(change > 0, box.upper, box.lower) - self.value

@@ -1,10 +1,6 @@
-"""The loops of the block solver over all variables: how much they pull, and which pull most.
+"""The loops of the block solver over many variables: how much they pull, and which pull most.
 
-A variable v_k moves beta of its row by sign_k.  Its pull is the negative gradient along beta,
-
-    F_k = sign_k gain_k - (K beta)_row - d_row beta_row ,
-
-and those that can move up or down by it are the candidates for a block (`block_loops`).
+`candidates.py` says what that is.
 """
 
 from __future__ import annotations
@@ -12,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from anynorm.design.compiled import inlined, loop
-
-VARIABLES = 1024  # of a part: a few microseconds
+from anynorm.solvers.kernel.candidates import VARIABLES
 
 
 @loop
