@@ -152,3 +152,27 @@ def test_normal_products_of_a_block(form):
     np.testing.assert_allclose(
         BlockProducts(block).normal(weights, w), Z.T @ (weights * (Z @ w)), rtol=1e-12, atol=1e-13
     )
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("n", [15, 60])
+@pytest.mark.parametrize("free_bias", [False, True])
+def test_the_factor_of_the_smaller_side_is_the_inverse_of_the_system(form, n, free_bias):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 30)) * (rng.random((n, 30)) < 0.5)
+    y, T, E = rng.choice([-1.0, 1.0], n), rng.random(n) + 0.1, rng.random(30) + 0.1
+    Z = y[:, None] * X
+    part = BlockProducts(design_of(form(X)).column_block(np.arange(30), np.arange(n), y))
+    system = crowded._System(part, T, E, (T[:, None] * Z**2).sum(axis=0), y, free_bias)
+    whole = np.zeros((31, 31))
+    whole[:30, :30] = np.diag(E) + Z.T @ (T[:, None] * Z)
+    whole[30, 30] = 1.0
+    if free_bias:
+        whole[30, :30] = whole[:30, 30] = Z.T @ (T * y)
+        whole[30, 30] = T.sum()
+    v = rng.normal(size=31)
+    np.testing.assert_allclose(system._nearly_inverse()(v), np.linalg.solve(whole, v), rtol=1e-8)
+    assert system.look == 1
+    np.testing.assert_allclose(
+        np.tril(part.row_gram(E)), np.tril(Z @ (E[:, None] * Z.T)), rtol=1e-12, atol=1e-13
+    )

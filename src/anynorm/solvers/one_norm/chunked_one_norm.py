@@ -19,16 +19,19 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.linalg
 
-from anynorm.design import design_of, stacked
+from anynorm.design import design_of
 from anynorm.design.crew import Sums
-from anynorm.problem import Problem
 from anynorm.problem.chunked import ChunkedProblem, RowTerms
 from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.frame.incumbent import Incumbent
-from anynorm.solvers.frame.rounds_apart.beside_rows import few_rows
 from anynorm.solvers.frame.rounds_apart.remote_newton import Position, RemoteNewton
-from anynorm.solvers.frame.rounds_apart.stages import SAMPLE_TOL, Point, solve_in_stages
+from anynorm.solvers.frame.rounds_apart.stages import (
+    SAMPLE_TOL,
+    Point,
+    problem_of_few,
+    solve_in_stages,
+)
 from anynorm.solvers.one_norm.model import QuadraticModel, minimise_model, slope_of_norm
 from anynorm.solvers.one_norm.solve import solve_one_norm
 
@@ -283,21 +286,16 @@ def _of_few(problem: ChunkedProblem, budget: Budget, seed: int) -> Point | None:
     most = min(most, n // 2)
     if most < _LEAST_ROWS:
         return None
-    seen = problem.crew.ask(few_rows, (problem.terms, max(1, most // parts)))
-    y, weights = np.concatenate(seen.y), np.concatenate(seen.weights)
-    if len({*y[weights > 0]}) < 2:
+    few = problem_of_few(
+        problem,
+        max(1, most // parts),
+        regulariser="l1",
+        penalty_weights=problem.penalty_weights,
+    )
+    if few is None:
         return None
     solution = solve_one_norm(
-        Problem(
-            y=y,
-            C=problem.terms.C,
-            loss=problem.terms.loss,
-            X=stacked(seen.X),
-            sample_weight=weights,
-            intercept=problem.intercept,
-            regulariser="l1",
-            penalty_weights=problem.penalty_weights,
-        ),
+        few,
         tol=SAMPLE_TOL[problem.terms.loss.smooth],
         max_iter=max(1, budget.left),
         deadline=budget.deadline,

@@ -15,11 +15,11 @@ whose products are mu along it.  Newton's method for these equations, all but w 
 
         (E + Z'T Z) dw + Z'T y db = ...,    1/T = 1/bend + s/a,    1/E = w+/(u - q) + w-/(u + q)
 
-Conjugate gradients solve it, preconditioned by a factor where columns are few and else by the
-diagonal, as exactly as mu asks for: what they leave is told by its effect on the gap, the sum of
-|w_j| times the residual of column j.  T is next to nothing for rows far beyond their margins, and E
-far beyond the loss's own curvature for columns whose coefficients end at zero.  Neither takes part
-in the system, which is soon as small as the columns in use and the rows that cost.
+Conjugate gradients solve it, preconditioned by a factor where columns or rows are few and else by
+the diagonal, as exactly as mu asks for: what they leave is told by its effect on the gap, the sum
+of |w_j| times the residual of column j.  T is next to nothing for rows far beyond their margins,
+and E far beyond the loss's own curvature for columns whose coefficients end at zero.  Neither takes
+part in the system, which is soon as small as the columns in use and the rows that cost.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from anynorm.solvers.frame.long_factor import lower_factor
 
 Mask = NDArray[np.bool_]
 
-_TO_BOUNDARY = 0.995  # of the way to the nearest bound
+_TO_BOUNDARY = 0.9995  # of the way to the nearest bound
 _FALLS = ((0.8, 0.1), (0.5, 0.25), (0.0, 0.4))  # of mu, by how much of the last step was taken
 _FIRST_FALL = 0.3  # where no step was taken yet
 _INEXACT = 1.0  # of the sum of all products to come: what the gap may lose to one system
-_STIFF = 10.0  # times the loss's curvature: columns that move by themselves
-_SLACK = 1e-5  # of its bend: rows that move by themselves
-_SMALLER = 0.7  # of the columns times rows: what is worth a new block
+_STIFF = 3.0  # times the loss's curvature: columns that move by themselves
+_SLACK = 1e-4  # of its bend: rows that move by themselves
+_SMALLER = 0.9  # of the columns times rows: what is worth a new block
 _LOOK = 8  # steps of conjugate gradients between two looks at what is left and at the clock
-_FACTOR = 4000  # columns up to which a factor, of a second, may be the preconditioner
+_FACTOR = 4000  # columns or rows up to which a factor, of a second, may be the preconditioner
 _WORTH = 1e5  # multiplications in a factor for each entry, read by every step without one
 _DAMPING = 1e-13  # of the diagonal: what rounding may have taken from it
 _MOST_STEPS = 5000  # of conjugate gradients, where rounding leaves more than is enough
@@ -261,24 +261,48 @@ class _System:
         return x
 
     def _nearly_inverse(self) -> Callable[[Array], Array]:
-        """The preconditioner: a factor where columns are few, else the diagonal."""
+        """The preconditioner: a factor where columns or rows are few, else the diagonal."""
         scale = np.append(self.stiff + self.curve, self.total)
-        size = self.stiff.size
+        size = min(self.stiff.size, self.weight.size)
         if size > _FACTOR or size**3 > _WORTH * self.part.entries:
             return lambda v: v / scale
-        # Columns of any size, since each is divided by the root of its diagonal entry.
-        root = np.sqrt(scale)
-        system = np.empty((scale.size, scale.size), order="F")
-        system[:-1, :-1] = self.part.gram(self.weight)
-        system[-1, :-1] = self.bridge
-        system /= root
-        system /= root[:, None]
-        system[np.diag_indices_from(system)] = 1.0 + _DAMPING
-        factor = lower_factor(system)
-        if factor is None:
+        near = self._by_columns() if size == self.stiff.size else self._by_rows()
+        if near is None:
+            return lambda v: v / scale
+        # The bias is eliminated.
+        tied = near(self.bridge)
+        rest = self.total - float(self.bridge @ tied)
+        if not rest > _DAMPING * self.total:
             return lambda v: v / scale
         self.look = 1
-        return lambda v: dpotrs(factor, v / root, lower=1)[0] / root
+
+        def inverse(v: Array) -> Array:
+            w = near(v[:-1])
+            b = (float(v[-1]) - float(self.bridge @ w)) / rest
+            return np.append(w - b * tied, b)
+
+        return inverse
+
+    def _by_columns(self) -> Callable[[Array], Array] | None:
+        """The inverse of E + Z'T Z."""
+        system, scale = self.part.gram(self.weight), self.stiff + self.curve
+        factor = _scaled_factor(system, scale)
+        return None if factor is None else lambda v: _solved(factor, scale, v)
+
+    def _by_rows(self) -> Callable[[Array], Array] | None:
+        """The same by 1/T + Z 1/E Z', which is as large as rows are many."""
+        give = 1.0 / self.stiff
+        system = self.part.row_gram(give)
+        scale = 1.0 / self.weight + np.diagonal(system)
+        factor = _scaled_factor(system, scale)
+        if factor is None:
+            return None
+
+        def inverse(v: Array) -> Array:
+            first = give * v
+            return first - give * self.part.rmatvec(_solved(factor, scale, self.part.matvec(first)))
+
+        return inverse
 
     def _times(self, x: Array) -> Array:
         w, b = x[:-1], float(x[-1])
@@ -287,6 +311,21 @@ class _System:
             out[:-1] += b * self.bridge
             out[-1] += self.bridge @ w
         return out
+
+
+def _scaled_factor(system: Array, diagonal: Array) -> Array | None:
+    """The factor of a matrix in units in which the given diagonal is 1: of columns of any size."""
+    root = np.sqrt(diagonal)
+    system /= root
+    system /= root[:, None]
+    system[np.diag_indices_from(system)] = 1.0 + _DAMPING
+    return lower_factor(system)
+
+
+def _solved(factor: Array, diagonal: Array, v: Array) -> Array:
+    """The solution of the system that `_scaled_factor` has factored."""
+    root = np.sqrt(diagonal)
+    return np.asarray(dpotrs(factor, v / root, lower=1)[0]) / root
 
 
 def _share(x: Array, change: Array) -> float:

@@ -4,6 +4,7 @@
 
 smooth losses, as squared hinge, logistic, squared    prox-Newton over working sets
 hinge, absolute, from some hundred rows on            an interior-point method on growing columns
+the same where thousands of columns are in use        HiGHS
 hinge, absolute                                       vertices moved by pivots, on growing parts
 """
 
@@ -21,12 +22,17 @@ from anynorm.solvers.frame.centring import around_mean
 from anynorm.solvers.frame.hard_margin import improved
 from anynorm.solvers.frame.methods import Method, methods_for
 from anynorm.solvers.one_norm.central_path import solve_along_central_path, suits_central_path
+from anynorm.solvers.one_norm.general_programme import (
+    solve_general_programme,
+    suits_general_programme,
+)
 from anynorm.solvers.one_norm.linear_programs import solve_linear_programme, suits_vertices
 from anynorm.solvers.one_norm.smooth import solve_smooth
 
 METHODS = (
     Method("prox-Newton over working sets", solve_smooth, needs_curve=True),
     Method("the central path", solve_along_central_path, (Box,), suits=suits_central_path),
+    Method("HiGHS", solve_general_programme, (Box,), suits=suits_general_programme),
     Method("the simplex method", solve_linear_programme, (Box,), suits=suits_vertices),
 )
 """Tried in this order, by those that can solve a problem and suit it, until the gap is reached."""
