@@ -9,9 +9,11 @@ import dask
 import dask.array as da
 import distributed
 import pytest
+from sklearn.base import clone
 
-from anynorm import LinearSVC, SparseSVC
+from anynorm import BudgetSVC, LinearSVC, SparseSVC
 from anynorm.design import dask_crew
+from anynorm.solvers.frame.rounds_apart.beside_rows import look
 from tests.dask.conftest import local_cluster
 from tests.dask.data import in_blocks, rows, sparse_rows
 
@@ -42,7 +44,12 @@ def kill_one(client):
 
 @pytest.mark.parametrize(
     ("estimator", "loss"),
-    [(LinearSVC, "hinge"), (LinearSVC, "squared_hinge"), (SparseSVC, "hinge")],
+    [
+        (LinearSVC, "hinge"),
+        (LinearSVC, "squared_hinge"),
+        (SparseSVC, "hinge"),
+        (SparseSVC, "logistic"),
+    ],
 )
 def test_a_killed_worker_costs_time_and_nothing_else(own_client, monkeypatch, estimator, loss):
     X, y, in_chunks, labels = chunks()
@@ -52,6 +59,23 @@ def test_a_killed_worker_costs_time_and_nothing_else(own_client, monkeypatch, es
     assert model.certificate_.status == "optimal"
     whole = estimator(C=0.1, loss=loss, tol=1e-5).fit(X, y)
     assert model.certificate_.primal <= whole.certificate_.primal * (1 + 2e-5)
+
+
+@pytest.mark.parametrize("cache_size", [500, 0.01], ids=["features kept", "made anew"])
+def test_a_killed_worker_does_not_change_the_span_of_a_budget(own_client, monkeypatch, cache_size):
+    """Features are made again from rows that are read again."""
+    _, _, in_chunks, labels = chunks()
+    model = BudgetSVC(8, C=0.1, strict=True, tol=1e-5, cache_size=cache_size)
+    seen = after_rounds(monkeypatch, 10, lambda: kill_one(own_client))
+    model.fit(in_chunks, labels)
+    monkeypatch.undo()
+    assert len(seen) > 10
+    assert seen[9] is look  # the span was chosen before
+    undisturbed = clone(model).fit(in_chunks, labels)
+    assert model.certificate_.status == "optimal"
+    assert model.support_.tolist() == undisturbed.support_.tolist()
+    primal = undisturbed.certificate_.primal
+    assert model.certificate_.primal == pytest.approx(primal, rel=2e-5)
 
 
 def test_a_worker_killed_in_the_descent_costs_its_duals_alone(own_client, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg.blas import dsyrk
 
 from anynorm.design.column_block import ColumnBlock
@@ -34,6 +35,9 @@ class BlockProducts:
     >>> np.tril(Z.gram(np.array([1.0, 0.5])))
     array([[ 5.5,  0. ],
            [ 8. , 12. ]])
+    >>> np.tril(Z.row_gram(np.array([1.0, 0.5])))
+    array([[ 3.,  0.],
+           [ 7., 17.]])
     """
 
     def __init__(self, block: ColumnBlock) -> None:
@@ -91,3 +95,11 @@ class BlockProducts:
             add_block_gram(*self._by_rows, weights, first, last, out)
             look()
         return out.T
+
+    def row_gram(self, weights: Array) -> Array:
+        """Z diag(weights) Z' in its lower half, Fortran's order; what is above means nothing."""
+        roots = np.sqrt(weights)
+        if self._columns is not None:
+            return dsyrk(1.0, self._columns * roots[:, None], trans=1, lower=1)
+        part = self._block.stored() @ sp.diags_array(roots)
+        return np.asarray((part @ part.T).toarray(order="F"))

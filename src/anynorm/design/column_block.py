@@ -57,11 +57,18 @@ class ColumnBlock:
 
     def dense_columns(self, columns: Places) -> Array:
         """The chosen columns as a dense array."""
-        indptr, indices, values = self.arrays
+        _, indices, values = self.arrays
         if not indices.size:
             return values.reshape(-1, self.n)[columns].T
-        stored = sp.csc_array((values, indices, indptr), shape=(self.n, self.p))
-        return stored[:, columns].toarray()
+        return self.stored()[:, columns].toarray()
+
+    def stored(self) -> sp.csc_array:
+        """All columns as SciPy has them."""
+        indptr, indices, values = self.arrays
+        if not indices.size:
+            return sp.csc_array(values.reshape(-1, self.n).T)
+        size = indptr[-1]
+        return sp.csc_array((values[:size], indices[:size], indptr), shape=(self.n, self.p))
 
     def pieces(self, columns: Places) -> Iterator[slice]:
         """Slices of `columns` that one call of a loop goes through in a moment."""

@@ -61,6 +61,8 @@ class Block:
         How many the rows have.
     sparse : bool
         Whether they are stored so.
+    number : int
+        The place of the block among all.
     """
 
     def __init__(
@@ -71,16 +73,24 @@ class Block:
         *,
         columns: int,
         sparse: bool = False,
+        number: int = 0,
     ) -> None:
         self._X, self.labels, self.weights = X, labels, weights
-        self.columns, self.sparse = columns, sparse
+        self.columns, self.sparse, self.number = columns, sparse, number
         self._design: Design | None = None
         self.notes: dict[Any, Any] = {}
         self._stamp: int | None = None
 
     def read_by(self, read: Callable[[], Matrix]) -> Block:
         """The same block without its rows, which are read anew whenever they are asked for."""
-        return Block(read, self.labels, self.weights, columns=self.columns, sparse=self.sparse)
+        return Block(
+            read,
+            self.labels,
+            self.weights,
+            columns=self.columns,
+            sparse=self.sparse,
+            number=self.number,
+        )
 
     def stamp(self, before: int | None, now: int) -> None:
         """Forget the notes unless they are of the round `before`; those of `now` come next.
@@ -116,6 +126,9 @@ class Block:
 
 Job: TypeAlias = Callable[[Sequence[Block], Any], Sums]
 """What a part is asked: it may change the blocks' notes, and answers with sums."""
+
+Turn: TypeAlias = Callable[[Block, Any], Block]
+"""What makes another block of one, with something that all of them are given."""
 
 
 class Crew(ABC):
@@ -154,6 +167,19 @@ class Crew(ABC):
         if getattr(answer, "lost", 0):
             raise RowsLost
         return answer
+
+    def turned(self, turn: Turn, given: Any, columns: int) -> Crew:
+        """Return the crew of what ``turn(block, given)`` makes of each block, where that lies.
+
+        Its blocks are dense and have so many columns.
+        """
+        crew = self._turned(turn, given)
+        crew.shape = self.shape[0], columns
+        return crew
+
+    @abstractmethod
+    def _turned(self, turn: Turn, given: Any) -> Crew:
+        """The same, of a shape that it does not know yet."""
 
     @property
     @abstractmethod
@@ -195,6 +221,9 @@ class OneProcess(Crew):
 
     def close(self) -> None:
         self.blocks = ()
+
+    def _turned(self, turn: Turn, given: Any) -> Crew:
+        return OneProcess([turn(block, given) for block in self.blocks])
 
     def _answers(self, job: Job, message: Any) -> list[Sums]:
         return [job(self.blocks, message)]

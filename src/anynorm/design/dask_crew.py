@@ -10,9 +10,9 @@ import itertools
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from anynorm.design.crew import Block, Crew, Job, Sums
+from anynorm.design.crew import Block, Crew, Job, Sums, Turn
 from anynorm.design.threads import Threads
 
 if TYPE_CHECKING:
@@ -37,18 +37,22 @@ class DaskCrew(Crew):
     ----------
     client : distributed.Client
         Of the cluster.
-    blocks : list of Delayed
-        Each a `Block` once it is computed.
+    blocks : list of Future
+        Each of a `Block`.
     """
 
-    def __init__(self, client: Client, blocks: list[Any]) -> None:
+    def __init__(self, client: Client, blocks: list[Future]) -> None:
         super().__init__()
-        self.client = client
-        _check_installed(client)
-        self._blocks: list[Future] = client.compute(blocks)
+        self.client, self._blocks = client, blocks
         self._parts = self._plan()
         self._stamp: int | None = None  # of the last round that has ended
         self._stamps = itertools.count()
+
+    @classmethod
+    def computing(cls, client: Client, blocks: list[Any]) -> Self:
+        """Have workers that know this package compute delayed blocks."""
+        _check_installed(client)
+        return cls(client, client.compute(blocks))
 
     @property
     def n_parts(self) -> int:
@@ -62,6 +66,22 @@ class DaskCrew(Crew):
     def close(self) -> None:
         for block in self._blocks:
             block.release()
+
+    def _turned(self, turn: Turn, given: Any) -> Crew:
+        # Sent once, and as the result of a task, which can be computed again.
+        shared = self.client.submit(_itself, given, pure=False)
+        return DaskCrew(
+            self.client,
+            [
+                self.client.submit(
+                    turn, block, shared, pure=False,
+                    workers=[part.address] if part.address else None,
+                    allow_other_workers=bool(part.address),
+                )
+                for part in self._parts
+                for block in part.blocks
+            ],
+        )  # fmt: skip
 
     def _plan(self) -> list[Part]:
         """Wait for all blocks, and see where they are."""
@@ -122,6 +142,10 @@ class DaskCrew(Crew):
                         f"the cluster has had no worker for {allowed:g} s. Start some, or wait "
                         f"longer: dask.config.set({{{_KEY!r}: '10 min'}})."
                     ) from None
+
+
+def _itself(given: Any) -> Any:
+    return given
 
 
 class _Said(NamedTuple):

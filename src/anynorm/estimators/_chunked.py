@@ -12,7 +12,7 @@ from anynorm.estimators._fitting import Found, bound_to, limits
 from anynorm.estimators._messages import classes_printer
 from anynorm.estimators.checks.chunks import ChunkedLabelled
 from anynorm.estimators.checks.parameters import intercept_kind, seed
-from anynorm.losses import get_loss
+from anynorm.losses import Loss, get_loss
 from anynorm.problem.chunked import ChunkedProblem, RowTerms
 
 
@@ -47,15 +47,20 @@ def chunked_problems(
     """The binary problems of `data`, with the estimator's C, loss and intercept."""
     crew: Crew = data.X
     for index in range(data.n_problems):
-        terms = RowTerms(
-            classes=data.classes,
-            positive=data.positive(index),
-            class_weights=data.class_weights,
-            C=float(estimator.C),
-            loss=get_loss(estimator.loss),
-        )
+        terms = row_terms(data, index, float(estimator.C), get_loss(estimator.loss))
         kind = intercept_kind(estimator.fit_intercept, estimator.intercept_scaling)
         yield ChunkedProblem(crew, terms, kind, **regulariser)
+
+
+def row_terms(data: ChunkedLabelled, index: int, C: float, loss: Loss) -> RowTerms:
+    """What the rows cost in binary problem `index` of `data`."""
+    return RowTerms(
+        classes=data.classes,
+        positive=data.positive(index),
+        class_weights=data.class_weights,
+        C=C,
+        loss=loss,
+    )
 
 
 def _starts(estimator: Any, data: ChunkedLabelled) -> list[tuple[np.ndarray, float] | None]:

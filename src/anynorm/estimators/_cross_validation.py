@@ -20,6 +20,7 @@ from anynorm.design import Matrix
 from anynorm.design.threads import entry_point
 from anynorm.estimators._fitting import Report
 from anynorm.estimators._prepared_folds import PreparedEstimator, PreparedRows, Split
+from anynorm.estimators.checks.chunks import lives_apart
 from anynorm.estimators.checks.devices import from_device
 from anynorm.estimators.checks.labels import (
     Labelled,
@@ -85,6 +86,7 @@ class SearchedClassifier(PreparedEstimator):
 
     cv: Any
     _rules: ClassVar[tuple[str, ...]]
+    _takes_chunks: ClassVar[bool] = False
 
     @entry_point
     @from_device
@@ -115,6 +117,9 @@ class SearchedClassifier(PreparedEstimator):
         """
         self._check()
         began = time.monotonic()
+        if self._takes_chunks and lives_apart(X):
+            self._search_apart(X, y, sample_weight, groups, began)
+            return self
         C = self._largest_C()
         rows = None if self.preprocessor is None else self._prepared(X, y, sample_weight)
         if rows is None:
@@ -128,6 +133,10 @@ class SearchedClassifier(PreparedEstimator):
         kept = {} if rows is None else rows.attributes
         self._search(data, labels, weights, folds, kept, began)
         return self
+
+    def _search_apart(self, X: Any, y: Any, sample_weight: Any, groups: Any, began: float) -> None:
+        """The same for rows that live apart, where the class `_takes_chunks`."""
+        raise NotImplementedError
 
     def _prepared(self, X: Any, y: Any, sample_weight: Any) -> PreparedRows:
         """All rows, with what the preprocessor makes of them."""

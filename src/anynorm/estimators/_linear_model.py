@@ -17,6 +17,7 @@ from anynorm.estimators._fitting import FittedClassifier
 from anynorm.estimators.checks.chunks import ChunkedLabelled, by_blocks, chunked, lives_apart
 from anynorm.estimators.checks.devices import to_device
 from anynorm.estimators.checks.labels import Labelled, validate
+from anynorm.losses import Loss, get_loss
 
 
 def linear_scores(X: Matrix, coef: Any, intercept: np.ndarray) -> np.ndarray:
@@ -39,11 +40,12 @@ class LinearClassifier(FittedClassifier):
 
     _takes_chunks: ClassVar[bool] = False
 
+    loss: str | Loss
     coef_: Any
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, end: float | None) -> Self:
         if self._takes_chunks and lives_apart(X):
-            data = chunked(self, X, y, sample_weight)
+            data = chunked(self, X, y, sample_weight, get_loss(self.loss))
             try:
                 return self._fit_chunks(data, end)
             finally:

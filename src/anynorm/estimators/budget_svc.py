@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
+from anynorm.estimators._chunked import row_terms
 from anynorm.estimators._docs import documented_like
 from anynorm.estimators._fitting import Report, bound_to, limits, run_all, warm_starts
-from anynorm.estimators._kernel_model import KernelClassifier, solve_kernels, support_of
+from anynorm.estimators._kernel_model import (
+    KernelClassifier,
+    coef_of,
+    given_kernel,
+    kernel_problems,
+    solve_kernels,
+    store_kernel,
+    support_of,
+    validate_kernel,
+)
 from anynorm.estimators._messages import classes_printer, warn_of_a_hasty_choice
+from anynorm.estimators.checks.chunks import ChunkedLabelled, chunked, lives_apart
 from anynorm.estimators.checks.labels import Labelled
 from anynorm.estimators.checks.parameters import Rule, check_parameters, one_of, seed
 from anynorm.estimators.svc import SVC
+from anynorm.kernels import takes_matrix
+from anynorm.kernels.landmarks import Landmarks
 from anynorm.losses import Loss
 from anynorm.norms import Norm, SquaredL2, TopK, TopK2
 from anynorm.problem import Problem
 from anynorm.problem.certificate import joint_certificate
+from anynorm.problem.chunked import ChunkedProblem
 from anynorm.problem.solution import Solution
 
 if TYPE_CHECKING:
@@ -200,7 +214,7 @@ class BudgetSVC(KernelClassifier):
 
     def _loss(self, data: Labelled) -> Loss:
         if not self.strict:
-            return Loss.from_slack(_NORMS[cast("str", self.slack)](self._count(data)))
+            return Loss.from_slack(_NORMS[cast("str", self.slack)](self._count(_total(data))))
         loss = Loss.from_slack(self.slack)
         try:
             loss.weighted(np.ones(data.X.shape[0]))
@@ -209,6 +223,59 @@ class BudgetSVC(KernelClassifier):
                 f"strict=True chooses support vectors by parts of the rows, and {error}"
             ) from error
         return loss
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, end: float | None) -> Self:
+        if not self.strict or not lives_apart(X):
+            return super()._fit(X, y, sample_weight, end)
+        if takes_matrix(self.kernel):
+            raise ValueError(
+                "a precomputed kernel cannot be a Dask collection, or larger than memory: rows are "
+                "needed that the kernel is evaluated for. Give these, and a kernel."
+            )
+        data = chunked(self, X, y, sample_weight, Loss.from_slack(self.slack))
+        try:
+            return self._fit_chunks(data, end)
+        finally:
+            data.X.close()
+
+    def _fit_chunks(self, data: ChunkedLabelled, end: float | None) -> Self:
+        """Fit to rows that live apart, by a solver that has the support vectors here."""
+        from anynorm.solvers.kernel import solve_strict_apart  # Numba: for those who fit
+        from anynorm.solvers.linear import solve_linear
+        from anynorm.solvers.linear.chunked import solve_chunked
+        from anynorm.solvers.one_norm import follow_path
+
+        loss, report = Loss.from_slack(self.slack), classes_printer(self, data)
+        problems = [
+            ChunkedProblem(data.X, row_terms(data, k, float(self.C), loss))
+            for k in range(data.n_problems)
+        ]
+        known = getattr(self, "support_", None) if self.warm_start else None
+        found = solve_strict_apart(
+            problems,
+            given_kernel(self).resolved(data.X),
+            max(1, int(self._count(data.total))),
+            shared=bool(self.shared),
+            **limits(self, end),
+            cache_size=float(self.cache_size),
+            seed=seed(self.random_state),
+            known=known,
+            progress=[bound_to(report, k) for k in range(data.n_problems)],
+            solve_features=solve_linear,
+            solve_apart=solve_chunked,
+            follow_path=follow_path,
+        )
+        if found.cut_short:
+            warn_of_a_hasty_choice()
+        # The rows of the span are all that a model is made of.
+        spanning = Labelled(found.gram.X, found.codes, data.classes, None, data.feature_names)
+        used, _ = support_of(spanning, [coef_of(solution) for solution in found.solutions])
+        more = {
+            "support_": found.rows[used].astype(np.int64),
+            "certificate_full_": joint_certificate(found.full),
+            "n_support_full_": found.full_support.astype(np.int32),
+        }
+        return store_kernel(self, spanning, found.gram, found.solutions, more)
 
     def _solved(
         self, problems: Sequence[Problem], data: Labelled, end: float | None, sample_weight: Any
@@ -232,12 +299,28 @@ class BudgetSVC(KernelClassifier):
             more["_duals"] = duals
         return solutions, more
 
-    def _count(self, data: Labelled) -> float:
-        """The budget in units of a row of weight 1."""
-        if not isinstance(self.budget, float | np.floating):
-            return float(self.budget)
-        total = data.X.shape[0] if data.weights is None else float(data.weights.sum())
-        return float(self.budget) * total
+    def _count(self, total: float) -> float:
+        """The budget in units of a row of weight 1, of rows that weigh so much together."""
+        is_share = isinstance(self.budget, float | np.floating)
+        return float(self.budget) * (total if is_share else 1.0)
+
+    def _landmarks(self, X: Any, y: Any, end: float | None) -> Landmarks:
+        """Rows for any budget up to this one, the first of them, chosen in a part of the time."""
+        from anynorm.solvers.kernel import rows_in_order
+        from anynorm.solvers.linear import solve_linear
+        from anynorm.solvers.one_norm import follow_path
+
+        data, gram = validate_kernel(self, X, y, None)
+        rows = rows_in_order(
+            kernel_problems(data, gram, self._loss(data), float(self.C)),
+            max(1, int(self._count(_total(data)))),
+            deadline=end,
+            cache_size=float(self.cache_size),
+            seed=seed(self.random_state),
+            solve_features=solve_linear,
+            follow_path=follow_path,
+        )
+        return Landmarks.in_order(gram, rows)
 
     def _over_few_rows(
         self, problems: Sequence[Problem], data: Labelled, end: float | None
@@ -257,7 +340,7 @@ class BudgetSVC(KernelClassifier):
             "solve_features": solve_linear,
             "follow_path": follow_path,
         }
-        count = max(1, int(self._count(data)))
+        count = max(1, int(self._count(_total(data))))
         if self.shared:
             reports = [bound_to(report, k) for k in range(len(problems))]
             return solve_strict(problems, count, starts=starts, progress=reports, **settings)
@@ -270,3 +353,8 @@ class BudgetSVC(KernelClassifier):
             return found
 
         return run_all(len(problems), one, report=report)
+
+
+def _total(data: Labelled) -> float:
+    """What all rows weigh."""
+    return float(data.X.shape[0] if data.weights is None else data.weights.sum())

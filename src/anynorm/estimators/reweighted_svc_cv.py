@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import say
 from anynorm.estimators._ordered_labels import places_of
 from anynorm.estimators._probabilities import CalibratedClassifier, calibration_attributes
-from anynorm.estimators.checks.labels import labelled
+from anynorm.estimators.checks.labels import Labelled, labelled
 from anynorm.estimators.checks.parameters import seed
 from anynorm.estimators.reweighted_svc import ReweightedSVC, store_walks
 from anynorm.losses import Loss
@@ -161,6 +162,7 @@ class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
     """
 
     _rules = ("best", "one_se", "fewest", "paper")
+    _takes_chunks = True
 
     def __init__(
         self,
@@ -214,6 +216,12 @@ class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
         end = None if self.time_limit is None else began + float(self.time_limit)
         WalkSearch(self, data, y, weights, folds, scorer_of(self.scoring), end, kept=kept).fit()
 
+    def _search_apart(self, X: Any, y: Any, sample_weight: Any, groups: Any, began: float) -> None:
+        from anynorm.estimators._walks_apart import search_walks_apart  # which knows this class
+
+        end = None if self.time_limit is None else began + float(self.time_limit)
+        search_walks_apart(self, X, y, sample_weight, groups, end)
+
     def _model(self, C: float, n_rounds: int) -> ReweightedSVC:
         """The estimator of one cell."""
         shared = ReweightedSVC().get_params(deep=False).keys() & self.get_params(deep=False).keys()
@@ -253,18 +261,13 @@ class WalkSearch(TableSearch):
 
     def fit(self) -> ReweightedSVCCV:
         """Fill the table of the estimator, choose from it and fit to all rows."""
-        from anynorm.solvers.linear import shared_over_C  # Numba: for those who fit, not predict
-
         estimator, self.grid = self.estimator, grid_of_C(self.estimator.Cs, *_ENDS)
-        model = estimator._model(self.grid[0], 1)
-        data = labelled(model, self.data.X, self.y, self.weights, self.data.feature_names)
         self.tol = _FOLD_TOL * float(estimator.tol)
-        self.fill(shared=shared_over_C(binary_problem(model, data, 0), self.tol))
+        self.fill()
         chosen, rounds = choose(
             estimator.rule, self.scores, self.features, estimator.score_tolerance
         )
-        model = estimator._model(self.grid[chosen], rounds + 1)
-        walks = model._walks(data, self.end, of_any(self.report))
+        data, walks = self.of_all_rows(estimator._model(self.grid[chosen], rounds + 1))
         found: dict[str, Any] = {
             "C_": float(self.grid[chosen]),
             "n_rounds_": rounds + 1,
@@ -282,11 +285,25 @@ class WalkSearch(TableSearch):
         )
         return store_walks(estimator, data, walks, found | dict(self.kept))
 
-    def fill(self, *, shared: bool) -> None:
-        """Walk in every fold with every C, one after the other where they share their work."""
+    def of_all_rows(self, model: ReweightedSVC) -> tuple[Labelled, Sequence[Any]]:
+        """All rows as the model sees them, and the walks of its binary problems."""
+        data = labelled(model, self.data.X, self.y, self.weights, self.data.feature_names)
+        return data, model._walks(data, self.end, of_any(self.report))
+
+    def empty_table(self) -> tuple[int, int, int]:
+        """Make room for a number for each C, round and fold, and return how many there are."""
         shape = (len(self.grid), int(self.estimator.max_rounds), len(self.folds.splits))
         self.scores, self.features, self.gaps = np.empty(shape), np.empty(shape), np.empty(shape)
         self.seconds = np.empty((shape[0], shape[2]))
+        return shape
+
+    def fill(self) -> None:
+        """Walk in every fold with every C, one after the other where they share their work."""
+        from anynorm.solvers.linear import shared_over_C  # Numba: for those who fit, not predict
+
+        shape, model = self.empty_table(), self.estimator._model(self.grid[0], 1)
+        data = labelled(model, self.data.X, self.y, self.weights, self.data.feature_names)
+        shared = shared_over_C(binary_problem(model, data, 0), self.tol)
         width = () if self.data.n_problems == 1 else (self.data.n_problems,)
         self._held_out = [
             np.full((*shape[:2], len(test), *width), NEVER) for _, test in self.folds.splits
@@ -318,7 +335,7 @@ class WalkSearch(TableSearch):
         signs = -np.ones(len(classes))
         signs[most] = 1.0
         signs = signs[1:] if len(classes) == 2 else signs
-        self._held_out[fold][places] = signs[0] if len(classes) == 2 else signs
+        self.hold_constant(fold, places, signs)
         if self.scorer is None:
             right = np.average(self.y[test] == classes[most], weights=self.weights_of(test))
             self.scores[places, :, fold] = right
@@ -386,14 +403,14 @@ class WalkSearch(TableSearch):
         right = np.stack(labels, axis=1) == self.y[test][:, None]
         self.scores[c, :, fold] = np.average(right, axis=0, weights=self.weights_of(test))
 
+    def hold_constant(self, fold: int, places: np.ndarray, signs: np.ndarray) -> None:
+        """Keep the same scores, by class, of all rows left out."""
+        self._held_out[fold][places] = signs[0] if len(signs) == 1 else signs
+
     def _hold(self, fold: int, c: int, scores: np.ndarray, classes: np.ndarray) -> None:
         """Keep scores of shape (rows, rounds, classes against the rest) of the rows left out."""
-        scores = scores.swapaxes(0, 1)
-        if self.data.n_problems == 1:
-            self._held_out[fold][c] = scores[:, :, 0]
-            return
-        both = np.concatenate([-scores, scores], axis=2) if len(classes) == 2 else scores
-        self._held_out[fold][c][..., places_of(classes, self.data.classes)] = both
+        found = by_all_classes(scores.swapaxes(0, 1), classes, self.data.classes)
+        self._held_out[fold][c] = found
 
     def held_out(self, c: int, rounds: int) -> np.ndarray:
         """The decision values of a cell for all rows, by the folds that held them out."""
@@ -438,6 +455,19 @@ class WalkSearch(TableSearch):
             "max_gap": self.gaps.reshape(-1, n_folds).max(axis=1),
             "mean_fit_time": np.repeat(self.seconds.mean(axis=1), n_rounds),
         }
+
+
+def by_all_classes(scores: np.ndarray, classes: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Scores of shape (..., classes against the rest) of a fold, by all classes that are known.
+
+    The last axis is gone where these are two.
+    """
+    if len(known) == 2:
+        return scores[..., 0]
+    both = np.concatenate([-scores, scores], axis=-1) if len(classes) == 2 else scores
+    found = np.full((*scores.shape[:-1], len(known)), NEVER)
+    found[..., places_of(classes, known)] = both
+    return found
 
 
 def _same(one: list[Round], other: list[Round]) -> bool:

@@ -122,7 +122,7 @@ def test_rows_chosen_on_a_sample_serve_all_rows(slack):
 def test_a_bound_of_part_of_the_duals_is_a_bound(monkeypatch):
     problem = problem_of(n=200)
     whole = strict(problem, 5).full.dual
-    monkeypatch.setattr(strict_budget, "_BOUND_ROWS", 30)
+    monkeypatch.setattr(strict_budget, "BOUND_ROWS", 30)
     part = strict(problem, 5)
     assert np.count_nonzero(part.full_dual) <= 30
     assert 0 < part.full.dual < whole

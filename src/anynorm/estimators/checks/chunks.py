@@ -32,7 +32,7 @@ from anynorm.estimators.checks.matrices import (
     training_matrix,
     usable_matrix,
 )
-from anynorm.losses import Loss, get_loss
+from anynorm.losses import Loss
 from anynorm.norms.dual_sets import Box, CurvedBox
 
 Triple: TypeAlias = tuple[Any, Any, Any]
@@ -51,10 +51,13 @@ class ChunkedLabelled(Labelled):
         The factors of the rows' weights, by class.
     n_blocks : int
         How many blocks there are.
+    total : float
+        What all rows weigh.
     """
 
     class_weights: np.ndarray | None = None
     n_blocks: int = 0
+    total: float = 0.0
 
     @property
     def storage(self) -> str:
@@ -67,16 +70,23 @@ def lives_apart(X: Any) -> bool:
     return is_collection(X) or rows_at_a_time(X) > 0
 
 
-def chunked(estimator: Any, X: Any, y: Any, sample_weight: Any) -> ChunkedLabelled:
-    """Check an X that lives apart, and what belongs to its rows, given to a classifier's `fit`."""
-    caller = type(estimator).__name__
-    _check_separable(get_loss(estimator.loss))
+def chunked(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, loss: Loss, *, C: float | None = None
+) -> ChunkedLabelled:
+    """Check an X that lives apart, and what belongs to its rows, given to a classifier's `fit`.
+
+    `C` is the largest one that is fitted, that of the estimator by default.
+    """
+    caller, C = type(estimator).__name__, float(estimator.C if C is None else C)
+    _check_separable(loss)
     if y is None:
         usable_labels(y, 0, caller)  # which says that it is needed
     if not is_collection(X):
-        return _labelled(estimator, _mapped(X, y, sample_weight, caller), None)
+        return labelled_apart(estimator, _mapped(X, y, sample_weight, caller), None, C)
     blocks = (_of_array if hasattr(X, "chunks") else _of_frame)(X, y, sample_weight)
-    return _labelled(estimator, _crew(blocks, caller), column_names(getattr(X, "_meta", None)))
+    return labelled_apart(
+        estimator, _crew(blocks, caller), column_names(getattr(X, "_meta", None)), C
+    )
 
 
 def _mapped(X: Any, y: Any, sample_weight: Any, caller: str) -> Crew:
@@ -91,7 +101,9 @@ def _mapped(X: Any, y: Any, sample_weight: Any, caller: str) -> Crew:
     return OneProcess(blocks)
 
 
-def _labelled(estimator: Any, crew: Crew, names: np.ndarray | None) -> ChunkedLabelled:
+def labelled_apart(
+    estimator: Any, crew: Crew, names: np.ndarray | None, C: float
+) -> ChunkedLabelled:
     """What all blocks together say about the classes."""
     seen = crew.describe()
     if crew.shape[0] == 0:
@@ -104,7 +116,7 @@ def _labelled(estimator: Any, crew: Crew, names: np.ndarray | None) -> ChunkedLa
         totals = factors * totals
     kept = np.flatnonzero(totals > 0)
     check_classes(labels, kept)
-    check_total(float(estimator.C), float(totals.sum()))
+    check_total(C, float(totals.sum()))
     return ChunkedLabelled(
         X=crew,
         codes=np.empty(0, dtype=np.intp),
@@ -113,6 +125,7 @@ def _labelled(estimator: Any, crew: Crew, names: np.ndarray | None) -> ChunkedLa
         feature_names=names,
         class_weights=None if factors is None else factors[kept],
         n_blocks=seen.blocks,
+        total=float(totals.sum()),
     )
 
 
@@ -235,7 +248,7 @@ def _crew(blocks: list[Triple], caller: str) -> Crew:
         from anynorm.design.dask_crew import DaskCrew
 
         make = dask.delayed(_held_block, pure=False)
-        return DaskCrew(client, [make(*b, k, caller) for k, b in enumerate(blocks)])
+        return DaskCrew.computing(client, [make(*b, k, caller) for k, b in enumerate(blocks)])
 
     def compute(delayed: Any) -> Any:
         return None if delayed is None else dask.compute(delayed, scheduler="synchronous")[0]
@@ -257,7 +270,7 @@ def _held_block(X: Any, labels: Any, weights: Any, number: int, caller: str) -> 
         if len(labels) != n:
             raise ValueError(f"y has {len(labels)} entries but X has {n} rows.")
         if n == 0:
-            return Block(X, np.asarray(labels), None, columns=X.shape[1])
+            return Block(X, np.asarray(labels), None, columns=X.shape[1], number=number)
         X, _ = training_matrix(X, caller)
         labels = usable_labels(labels, n, caller)
         encode(labels)
@@ -265,7 +278,7 @@ def _held_block(X: Any, labels: Any, weights: Any, number: int, caller: str) -> 
             weights = _weights(np.asarray(weights), n)
     except ValueError as error:
         raise ValueError(f"in block {number} of X, whose rows count from 0: {error}") from None
-    return Block(X, labels, weights, columns=X.shape[1], sparse=sp.issparse(X))
+    return Block(X, labels, weights, columns=X.shape[1], sparse=sp.issparse(X), number=number)
 
 
 def _weights(weights: np.ndarray, n: int) -> np.ndarray:

@@ -92,8 +92,9 @@ def refuse_collection(X: Any, caller: str) -> None:
     if is_collection(X):
         raise TypeError(
             f"X is a Dask collection, which {caller} cannot use here without bringing all of it "
-            "into memory; call X.compute() where it fits. LinearSVC and ReweightedSVC are fitted "
-            "to collections, and classifiers predict them block by block."
+            "into memory; call X.compute() where it fits. LinearSVC, SparseSVC, ReweightedSVC, "
+            "ReweightedSVCCV and BudgetSVC(strict=True) are fitted to collections, and classifiers "
+            "predict them block by block."
         )
 
 

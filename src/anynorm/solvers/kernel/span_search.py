@@ -201,11 +201,13 @@ class SpanSearch:
         """The best step of each problem along a feature, and how far the objective falls."""
         steps, fall = [], 0.0
         for problem, scores, slope in zip(self.problems, self.scores, slopes, strict=True):
-            now = problem.loss_at(scores)
-            falls = [
-                now - problem.loss_at(scores + t * feature) - 0.5 * t**2 for t in slope * _STEPS
-            ]
-            best = int(np.argmax(falls))
-            steps.append(float(slope * _STEPS[best]) if falls[best] > 0 else 0.0)
-            fall += max(falls[best], 0.0)
+            now, step, most = problem.loss_at(scores), 0.0, 0.0
+            for t in (slope * _STEPS).tolist():
+                falls = now - problem.loss_at(scores + t * feature) - 0.5 * t**2
+                if falls <= most and most > 0:
+                    break  # concave in t: shorter ones are worse still
+                if falls > most:
+                    step, most = t, falls
+            steps.append(step)
+            fall += most
         return steps, fall

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,9 +57,10 @@ _EXACT = 4000  # rows up to which the problem without a budget is solved to the 
 _WHOLE = 30_000  # up to which it is solved
 _SUPPORT_TOL = 1e-2  # the gap of it, and of a sample's, whose support vectors are looked at first
 _CHOICE_TIME = 0.5  # of the time that is left, for the choice of J
-_FEATURE_ITERATIONS = 10_000  # of solvers over features, which take few
+FEATURE_ITERATIONS = 10_000  # of solvers over features, which take few
 _RARE = 4  # one of so many rows of a sample, divided by the classes, is a class's at least
-_BOUND_ROWS = 60_000  # whose kernel values with each other, 4e9, are worth a bound
+BOUND_ROWS = 60_000  # whose kernel values with each other, 4e9, are worth a bound
+_LARGEST_SHUFFLE = 10_000_000  # rows: beyond, those drawn are drawn one by one
 
 
 @dataclass(frozen=True)
@@ -155,15 +156,124 @@ def solve_strict(
     >>> found.full.dual <= found.solution.certificate.dual
     True
     """
-    budget = Budget(max_iter, deadline)
+    budget, random = Budget(max_iter, deadline), np.random.default_rng(seed)
     search = _StrictSearch(
-        problems, count, tol, budget, cache_size, seed, solve_features, follow_path
+        problems, count, tol, budget, cache_size, random, solve_features, follow_path
     )
     full = search.without_budget(starts or [None] * len(problems))
     if full is not None and search.keeps_budget(full):
         return [Strict(s, s.certificate, s.dual) for s in full]
     rows = search.chosen(full, known)
     return search.solved(rows, full, progress or [None] * len(problems))
+
+
+class Chosen(NamedTuple):
+    """Rows J, and what is known of the problem without a budget.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        In no order.
+    full : list of Solution or None
+        Without a budget, where that was solved for all rows.
+    cut_short : bool
+        Whether time ended the choice.
+    """
+
+    rows: Index
+    full: list[Solution] | None
+    cut_short: bool
+
+
+def choose_rows(
+    problems: Sequence[Problem],
+    count: int,
+    *,
+    all_rows: bool,
+    tol: float,
+    budget: Budget,
+    cache_size: float,
+    random: np.random.Generator,
+    known: Index | None,
+    solve_features: SolveFeatures,
+    follow_path: FollowPath,
+) -> Chosen:
+    """The first half of `solve_strict`, for a sample of rows that are not all here.
+
+    `all_rows` says that they are; other arguments are as there.
+    """
+    search = _StrictSearch(
+        problems, count, tol, budget, cache_size, random, solve_features, follow_path
+    )
+    search.sample_size = problems[0].n_rows  # which are a sample already
+    full = search.without_budget([None] * len(problems)) if all_rows else None
+    if full is not None and search.keeps_budget(full):
+        return Chosen(np.flatnonzero(np.any([s.dual != 0 for s in full], axis=0)), full, False)
+    return Chosen(search.chosen(full, known), full, search.cut_short)
+
+
+def sample_size(count: int) -> int:
+    """How many rows J is chosen on, where there are more."""
+    return max(_SAMPLE, _PER_PLACE * count)
+
+
+def draw(sizes: Sequence[int], size: int, random: np.random.Generator) -> tuple[list[Index], Array]:
+    """Some members of each class, by their number in it, and how many each of them stands for.
+
+    `sizes` are those of the classes, all together more than `size`, which is how many to draw.
+    """
+    total, least = sum(sizes), size // (_RARE * len(sizes))
+    drawn, stands_for = [], []
+    for n in sizes:
+        own = max(size * n // total, min(least, n))
+        few = n > _LARGEST_SHUFFLE
+        drawn.append(random.choice(n, own, replace=False) if few else random.permutation(n)[:own])
+        stands_for.append(np.full(own, n / own))
+    return drawn, np.concatenate(stands_for)
+
+
+def rows_in_order(
+    problems: Sequence[Problem],
+    count: int,
+    *,
+    deadline: float | None = None,
+    cache_size: float = 500.0,
+    seed: int = 0,
+    solve_features: SolveFeatures,
+    follow_path: FollowPath,
+) -> Index:
+    """Return at most `count` rows by forward selection, the one that brings most first.
+
+    The first of them are a choice for any smaller budget; exchanges and other sets, with which
+    `solve_strict` improves on it, are left out.  Parameters as there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.kernels.gram import Gram
+    >>> from anynorm.losses import get_loss
+    >>> from anynorm.problem import Problem
+    >>> from anynorm.solvers.kernel.strict_budget import rows_in_order
+    >>> from anynorm.solvers.linear import solve_linear
+    >>> from anynorm.solvers.one_norm import follow_path
+    >>> X = np.linspace(-1, 1, 30)[:, None]
+    >>> y = np.where(np.abs(X[:, 0]) < 0.5, 1.0, -1.0)
+    >>> problem = Problem(y=y, C=10.0, loss=get_loss("hinge"), gram=Gram.rbf(X, 2.0))
+    >>> rows = rows_in_order([problem], 3, solve_features=solve_linear, follow_path=follow_path)
+    >>> len(set(rows.tolist()))
+    3
+    """
+    search = _StrictSearch(
+        problems,
+        count,
+        _SUPPORT_TOL,
+        Budget(FEATURE_ITERATIONS, deadline),
+        cache_size,
+        np.random.default_rng(seed),
+        solve_features,
+        follow_path,
+    )
+    return search.in_order()
 
 
 class _StrictSearch:
@@ -176,7 +286,7 @@ class _StrictSearch:
         tol: float,
         budget: Budget,
         cache_size: float,
-        seed: int,
+        random: np.random.Generator,
         solve_features: SolveFeatures,
         follow_path: FollowPath,
     ) -> None:
@@ -184,10 +294,10 @@ class _StrictSearch:
         assert gram is not None
         self.gram: Gram = gram
         self.problems, self.count, self.tol, self.budget = problems, count, tol, budget
-        self.cache_size, self.random = cache_size, np.random.default_rng(seed)
+        self.cache_size, self.random = cache_size, random
         self.solve_features, self.follow_path = solve_features, follow_path
         self.alive = np.flatnonzero(problems[0].row_weights() > 0)
-        self.sample_size = max(_SAMPLE, _PER_PLACE * count)
+        self.sample_size = sample_size(count)
         self.cut_short = False
 
     # ------------------------------------------------------------ without a budget
@@ -243,18 +353,27 @@ class _StrictSearch:
 
     def chosen(self, full: Sequence[Solution] | None, known: Index | None) -> Index:
         """The rows J."""
+        rows, choice = self._choice(full)
+        places = np.empty(0, np.intp) if known is None else np.flatnonzero(np.isin(rows, known))
+        return rows[choice.best(places)]
+
+    def in_order(self) -> Index:
+        """Rows by forward selection alone."""
+        rows, choice = self._choice(None)
+        return rows[choice.forward()]
+
+    def _choice(self, full: Sequence[Solution] | None) -> tuple[Index, _Choice]:
+        """The rows of a sample, and what chooses among them."""
         rows, weights = self._sample()
         parts = [_part(problem, rows, weights) for problem in self.problems]
-        at = full
-        if at is None:
+        if full is None:
             nothing = [None] * len(parts)
             at = self._kernel_solutions(parts, nothing, _SUPPORT_TOL, _CHOICE_TIME / 2)
             weight = np.sum([np.abs(s.dual) for s in at], axis=0)
         else:
-            weight = np.sum([np.abs(s.dual[rows]) for s in at], axis=0)
+            weight = np.sum([np.abs(s.dual[rows]) for s in full], axis=0)
         pool = np.argsort(-weight, kind="stable")[: np.count_nonzero(weight)]
-        places = np.empty(0, np.intp) if known is None else np.flatnonzero(np.isin(rows, known))
-        return rows[_Choice(self, parts, pool).best(places)]
+        return rows, _Choice(self, parts, pool)
 
     def _sample(self) -> tuple[Index, Array | None]:
         """Some rows that count, and how many of their class each stands for (None is 1)."""
@@ -262,13 +381,8 @@ class _StrictSearch:
         if len(alive) <= self.sample_size:
             return alive, None
         groups = _groups(self.problems, alive)
-        least = self.sample_size // (_RARE * len(groups))
-        kept, stands_for = [], []
-        for group in groups:
-            size = max(self.sample_size * len(group) // len(alive), min(least, len(group)))
-            kept.append(self.random.permutation(group)[:size])
-            stands_for.append(np.full(size, len(group) / size))
-        rows, weights = np.concatenate(kept), np.concatenate(stands_for)
+        drawn, weights = draw([len(group) for group in groups], self.sample_size, self.random)
+        rows = np.concatenate([group[own] for group, own in zip(groups, drawn, strict=True)])
         order = np.argsort(rows)
         return rows[order], weights[order]
 
@@ -294,7 +408,7 @@ class _StrictSearch:
         }
         if isinstance(problem.dual_set, Box | CurvedBox):
             over = replace(problem, gram=None, X=features)
-            iterations = min(self.budget.max_iter, _FEATURE_ITERATIONS)
+            iterations = min(self.budget.max_iter, FEATURE_ITERATIONS)
             return self.solve_features(over, max_iter=iterations, exact=exact, **limits)
         Z = features.dense()
         found = solve_kernel(
@@ -349,8 +463,8 @@ class _StrictSearch:
         """A solution with the best dual value of the problem without a budget."""
         if full is None:
             used = np.flatnonzero(solution.dual)
-            if len(used) > _BOUND_ROWS:
-                used = used[np.linspace(0, len(used) - 1, _BOUND_ROWS).astype(np.intp)]
+            if len(used) > BOUND_ROWS:
+                used = used[np.linspace(0, len(used) - 1, BOUND_ROWS).astype(np.intp)]
             part = repaired(problem.part(used), solution.dual[used])
             dual, value = np.zeros(problem.n_rows), part.value
             dual[used] = part.a
@@ -391,6 +505,13 @@ class _Choice:
             heaviest.begin(self.pool[: self.count])
             search = min(search, heaviest, key=lambda each: each.objective)
         search.exchange(self.pool)
+        return np.array(search.rows, dtype=np.intp)
+
+    def forward(self) -> Index:
+        """Rows of the sample by forward selection, in their order."""
+        search = self._search(self.problems)
+        search.begin([])
+        search.grow(self.count, self.pool)
         return np.array(search.rows, dtype=np.intp)
 
     def _goes_on(self) -> bool:

@@ -8,12 +8,16 @@ are read again by another one, their duals begin anew, and the method goes on fr
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from anynorm.design import stacked
 from anynorm.design.crew import RowsLost
+from anynorm.problem import Problem
 from anynorm.problem.chunked import ChunkedProblem, RowTerms
 from anynorm.solvers.frame.incumbent import Incumbent
+from anynorm.solvers.frame.rounds_apart.beside_rows import few_rows
 from anynorm.solvers.frame.rounds_apart.remote_newton import (
     RemoteNewton,
     Widths,
@@ -65,6 +69,26 @@ def solve_in_stages(
         if not best.budget.goes_on():
             return
         goal, sigma = 0.1 * goal, _WARM
+
+
+def problem_of_few(problem: ChunkedProblem, most: int, **regulariser: Any) -> Problem | None:
+    """The problem of at most so many rows of every part, None where they are of one class.
+
+    `regulariser` has the pieces of `Problem` that say what is penalised.
+    """
+    seen = problem.crew.ask(few_rows, (problem.terms, most))
+    y, weights = np.concatenate(seen.y), np.concatenate(seen.weights)
+    if len({*y[weights > 0]}) < 2:
+        return None
+    return Problem(
+        y=y,
+        C=problem.terms.C,
+        loss=problem.terms.loss,
+        X=stacked(seen.X),
+        sample_weight=weights,
+        intercept=problem.intercept,
+        **regulariser,
+    )
 
 
 def certified(problem: ChunkedProblem, best: Incumbent, coef: np.ndarray, bias: float) -> bool:

@@ -13,16 +13,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from anynorm.design import stacked
 from anynorm.design.crew import RowsLost
 from anynorm.norms.dual_sets import Box
-from anynorm.problem import Problem
 from anynorm.problem.chunked import ChunkedProblem
 from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.frame.incumbent import Incumbent
-from anynorm.solvers.frame.rounds_apart.beside_rows import few_rows
-from anynorm.solvers.frame.rounds_apart.stages import SAMPLE_TOL, certified, solve_in_stages
+from anynorm.solvers.frame.rounds_apart.stages import (
+    SAMPLE_TOL,
+    certified,
+    problem_of_few,
+    solve_in_stages,
+)
 from anynorm.solvers.linear.chunked.chunked_newton import SquaredNewton
 from anynorm.solvers.linear.chunked.cocoa import SharedDual, descend_apart, pulled_back
 from anynorm.solvers.linear.solve import solve_linear
@@ -109,20 +111,11 @@ def _of_few(problem: ChunkedProblem, budget: Budget) -> tuple[np.ndarray, float]
     most, parts = min(_FEW_ROWS * p, _FEW_ENTRIES // max(1, p)), problem.crew.n_parts
     if most * parts < 2 * p or most * parts > n // 2:
         return None
-    seen = problem.crew.ask(few_rows, (problem.terms, most))
-    y, weights = np.concatenate(seen.y), np.concatenate(seen.weights)
-    if len({*y[weights > 0]}) < 2:
+    few = problem_of_few(problem, most, feature_scale=problem.feature_scale)
+    if few is None:
         return None
     solution = solve_linear(
-        Problem(
-            y=y,
-            C=problem.terms.C,
-            loss=problem.terms.loss,
-            X=stacked(seen.X),
-            sample_weight=weights,
-            intercept=problem.intercept,
-            feature_scale=problem.feature_scale,
-        ),
+        few,
         tol=SAMPLE_TOL[problem.terms.loss.smooth],
         max_iter=max(1, budget.left),
         deadline=budget.deadline,
