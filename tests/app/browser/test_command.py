@@ -125,6 +125,29 @@ def test_figures_are_saved_as_files(opened, tmp_path):
     with page.page.expect_download() as waiting:
         page.page.click("button[aria-label='Save Path as PNG']")
     assert waiting.value.path().read_bytes().startswith(b"\x89PNG")
+    with page.page.expect_download() as waiting:
+        page.page.click("button[aria-label='Save ROC curve as PDF'] >> nth=0")
+    drawn = waiting.value.path().read_bytes()
+    assert waiting.value.suggested_filename == "roc-curve.pdf"
+    assert drawn.startswith(b"%PDF-1.4")
+    assert b"(true positive rate) Tj" in drawn
+    assert b"/Image" not in drawn  # lines and text, not a picture
+    start = int(drawn.split(b"startxref\n")[1].split()[0])
+    assert drawn[start:].startswith(b"xref")
+    for number, line in enumerate(drawn[start:].split(b"\n")[3:9], start=1):
+        assert drawn[int(line.split()[0]) :].startswith(b"%d 0 obj" % number)
+    assert page.complaints == []
+
+
+def test_letters_that_the_font_has_not_make_the_pdf_a_picture(opened, tmp_path):
+    out = written(tmp_path, np.array(["ill", "well"])[np.arange(45) % 2])
+    page = opened(out / "report.html")
+    page.page.evaluate("document.querySelector('.figure svg text').firstChild.data = 'ген'")
+    with page.page.expect_download() as waiting:
+        page.page.click("button[aria-label='Save ROC curve as PDF'] >> nth=0")
+    drawn = waiting.value.path().read_bytes()
+    assert b"/Filter /DCTDecode" in drawn
+    assert b"\xff\xd8\xff" in drawn  # a JPEG
     assert page.complaints == []
 
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from anynorm import load_metadata, load_model
 from anynorm.app.cli.app import app
-from anynorm.app.job import fit as job
+from anynorm.app.job import searching
 from anynorm.design import waiting
 from anynorm.problem.solution import Status
 
@@ -141,10 +141,10 @@ def test_json_has_the_same_numbers_as_the_tables(data, tmp_path):
 def test_quiet_prints_nothing(data, tmp_path, monkeypatch):
     def after_a_wait(task, schedule, what):
         waiting._tell("for nobody")  # that the compiler took long
-        return job.learn_path(task, schedule, what)
+        return searching.learn_path(task, schedule, what)
 
     monkeypatch.setattr(waiting, "_listeners", WeakKeyDictionary())  # nor for other tests
-    monkeypatch.setitem(job._LEARN_SPARSE, "hinge", after_a_wait)
+    monkeypatch.setitem(searching._LEARN_SPARSE, "hinge", after_a_wait)
     assert fit(data, tmp_path, "--quiet").output == ""
     assert {file.name for file in tmp_path.iterdir()} == FILES
 
@@ -350,12 +350,12 @@ def test_what_is_not_certified_exits_with_3(data, tmp_path, monkeypatch):
     def uncertified(task, schedule, what):
         from dataclasses import replace
 
-        learned = job.learn_path(task, schedule, what)
+        learned = searching.learn_path(task, schedule, what)
         model = learned.model
         model.certificate_ = replace(model.certificate_, status=Status.MAX_ITER)
         return learned
 
-    monkeypatch.setitem(job._LEARN_SPARSE, "hinge", uncertified)
+    monkeypatch.setitem(searching._LEARN_SPARSE, "hinge", uncertified)
     assert "Not converged" in fit(data, tmp_path, "--max-features", 1, code=3).stderr
 
 
@@ -367,7 +367,7 @@ def test_interruption_leaves_the_files_of_before(data, tmp_path, monkeypatch, wh
     for name in FILES:
         (tmp_path / name).write_text("before")
     if where == "fit":
-        monkeypatch.setitem(job._LEARN_SPARSE, "hinge", interrupted)
+        monkeypatch.setitem(searching._LEARN_SPARSE, "hinge", interrupted)
     else:
         monkeypatch.setattr("anynorm.app.report.write_report", interrupted)
     result = fit(data, tmp_path, "--max-features", 1, code=130)

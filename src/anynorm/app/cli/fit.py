@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pathlib
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from anynorm.app.cli import arguments, output
+from anynorm.app.cli import arguments, fit_arguments, output
 
 if TYPE_CHECKING:
     from anynorm.app.job import Fitted
@@ -21,10 +21,7 @@ _SHOWN_OF_EACH = 5  # at the least, where there are several classes
 def fit(
     data: arguments.Data,
     target: arguments.Target = None,
-    folder: Annotated[
-        pathlib.Path,
-        typer.Option("--output", "-o", help="The folder for the model, report and tables."),
-    ] = pathlib.Path("out"),
+    folder: fit_arguments.Folder = pathlib.Path("out"),
     id: arguments.Id = None,
     group: arguments.Group = None,
     positive: arguments.Positive = None,
@@ -33,83 +30,23 @@ def fit(
     transpose: arguments.Transpose = False,
     labels: arguments.Labels = None,
     format: arguments.Format = None,
-    test: Annotated[
-        pathlib.Path | None,
-        arguments.data_option(
-            help="Rows to judge the model by, laid out like the data; without them the error is "
-            "that of nested cross-validation."
-        ),
-    ] = None,
-    model: Annotated[
-        str,
-        arguments.choice_option(
-            metavar="sparse|reweighted|budget|least-norm|least-squares|linear|kernel",
-            help="sparse: the 1-norm SVM, chosen along its exact path. reweighted: the walk "
-            "to it. budget: a kernel SVM with a limit on the number of support vectors. "
-            "least-norm, least-squares: kernel SVMs with equality constraints. linear, kernel: "
-            "the 2-norm SVM.",
-        ),
-    ] = "sparse",
-    loss: Annotated[
-        str,
-        arguments.choice_option(
-            metavar="auto|hinge|squared_hinge|logistic|squared|absolute",
-            help="For --model sparse: hinge, the exact path; squared_hinge, a range of C, much "
-            "faster on large data; auto, the path where it takes some seconds at the most. "
-            "--model linear and reweighted have all five, and auto is the hinge.",
-        ),
-    ] = "auto",
-    C: Annotated[
-        str | None,
-        arguments.choice_option(
-            "--C", metavar="C,C,...", help="The values of C to choose from; not for --model sparse."
-        ),
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        arguments.choice_option(
-            help="A column (or a pattern) that the sparse model uses in any case: it is not "
-            "penalised; can be repeated. --drop leaves columns out."
-        ),
-    ] = None,
+    test: fit_arguments.Test = None,
+    model: fit_arguments.Model = "sparse",
+    loss: fit_arguments.Loss = "auto",
+    C: fit_arguments.Cs = None,
+    keep: fit_arguments.Keep = None,
     scale: arguments.Scale = "standard",
     max_features: arguments.MaxFeatures = None,
-    budget: Annotated[
-        float | None,
-        arguments.choice_option(
-            help="The most support vectors, or a share of the rows; for --model budget."
-        ),
-    ] = None,
+    budget: fit_arguments.Budget = None,
     scoring: arguments.Scoring = "error",
     class_weight: arguments.ClassWeight = None,
     cv: arguments.Cv = "5",
-    repeats: Annotated[
-        int,
-        arguments.choice_option(
-            help="How often the model is judged by nested cross-validation, with other folds each "
-            "time: how much the error depends on them."
-        ),
-    ] = 1,
-    rule: Annotated[
-        str,
-        arguments.choice_option(
-            metavar="steady|best|one_se|fewest|paper",
-            help="steady: the best score on average over a range of s; for --model sparse, and its "
-            "default. best: the best score. one_se: the simplest within one standard error of it. "
-            "fewest: the fewest features within 0.01 or one standard error of it. paper: for "
-            "--model reweighted.",
-        ),
-    ] = "auto",
+    repeats: fit_arguments.Repeats = 1,
+    rule: fit_arguments.ChoiceRule = "auto",
     seed: arguments.Seed = 0,
     jobs: arguments.Jobs = -1,
     time_limit: arguments.TimeLimit = None,
-    device: Annotated[
-        str | None,
-        arguments.run_option(
-            metavar="cuda|cuda:1|...",
-            help="Where models are fitted, by PyTorch or CuPy; for kernel models and linear.",
-        ),
-    ] = None,
+    device: fit_arguments.Device = None,
     quiet: arguments.Quiet = False,
     as_json: arguments.Json = False,
 ) -> None:
@@ -120,7 +57,7 @@ def fit(
     """
     began = time.monotonic()
     with output.exit_codes(quiet=quiet):
-        from anynorm.app.job import Doing, FitOptions, OptionError, run_fit, summary, write_results
+        from anynorm.app.job import Doing, FitOptions, run_fit, write_results
         from anynorm.app.job.writing import FILES, usable_folder
         from anynorm.app.tables import read_table
 
@@ -130,11 +67,7 @@ def fit(
             class_weight=class_weight, C=C, keep=tuple(keep or ()), repeats=repeats, device=device,
         )  # fmt: skip
         usable_folder(folder)
-        if test is not None and test.exists() and data.exists() and test.samefile(data):
-            raise OptionError(
-                f"--test {test} is the file to learn from: its error would be far too good. Give "
-                "other rows, or leave --test out, for nested cross-validation."
-            )
+        _refuse_the_same(data, test)
         replaced = [file for file in (folder / name for name in FILES) if file.exists()]
         with output.progress_bar(hidden=quiet, hint=_HINT) as show:
             reading: dict[str, Any] = {
@@ -148,21 +81,44 @@ def fit(
             show(Doing(1.0, "writing"))
             files = write_results(fitted, folder)
         if as_json:
-            names = {"files": files, "replaced": [file for file in replaced if file in files]}
-            listed = {key: [str(file) for file in found] for key, found in names.items()}
-            output.print_json(summary(fitted) | listed)
+            _print_json(fitted, files, replaced)
         elif not quiet:
             _print_result(fitted, files)
             _print_replaced(folder, replaced, files)
-        if fitted.no_better:
-            output.err().print(f"[bold yellow]No better:[/] {output.escape(fitted.no_better)}")
-        if not fitted.converged:
-            for problem in fitted.problems or ["The model is not certified to its tolerance."]:
-                output.err().print(f"[bold yellow]Not converged:[/] {output.escape(problem)}")
-        if fitted.no_better:
-            raise typer.Exit(output.NO_BETTER)
-        if not fitted.converged:
-            raise typer.Exit(output.NOT_CONVERGED)
+        _end(fitted)
+
+
+def _refuse_the_same(data: pathlib.Path, test: pathlib.Path | None) -> None:
+    """Raise where the rows to judge by are the file to learn from."""
+    from anynorm.app.job import OptionError
+
+    if test is not None and test.exists() and data.exists() and test.samefile(data):
+        raise OptionError(
+            f"--test {test} is the file to learn from: its error would be far too good. Give "
+            "other rows, or leave --test out, for nested cross-validation."
+        )
+
+
+def _end(fitted: Fitted) -> None:
+    """Say on standard error what is wrong with the result, and end with its exit code."""
+    if fitted.no_better:
+        output.err().print(f"[bold yellow]No better:[/] {output.escape(fitted.no_better)}")
+    if not fitted.converged:
+        for problem in fitted.problems or ["The model is not certified to its tolerance."]:
+            output.err().print(f"[bold yellow]Not converged:[/] {output.escape(problem)}")
+    if fitted.no_better:
+        raise typer.Exit(output.NO_BETTER)
+    if not fitted.converged:
+        raise typer.Exit(output.NOT_CONVERGED)
+
+
+def _print_json(fitted: Fitted, files: list[pathlib.Path], replaced: list[pathlib.Path]) -> None:
+    """Everything, for programs."""
+    from anynorm.app.job import summary
+
+    names = {"files": files, "replaced": [file for file in replaced if file in files]}
+    listed = {key: [str(file) for file in found] for key, found in names.items()}
+    output.print_json(summary(fitted) | listed)
 
 
 def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:

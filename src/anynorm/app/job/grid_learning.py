@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -53,12 +53,17 @@ class GridDetail(GridScores):
     reference: tuple[str, float, float] | None = None
 
 
-def learn_grid(task: Task, schedule: Schedule, what: str) -> Learned:
-    """Choose from a grid by cross-validation; parameters as in `learn_path`."""
+def learn_grid(
+    task: Task, schedule: Schedule, what: str, *, trial_of: type[Trial] | None = None
+) -> Learned:
+    """Choose from a grid by cross-validation; parameters as in `learn_path`.
+
+    `trial_of` is how the candidates are tried, `Trial` where nothing is said.
+    """
     preparation, X = task.prepared()
     candidates = candidates_of(task)
     schedule.begin(what, len(task.splits) * len(candidates) + 1)
-    trial = _Trial(task, candidates, schedule, deadline(schedule.share_of_time()))
+    trial = (trial_of or Trial)(task, candidates, schedule, deadline(schedule.share_of_time()))
     trial.run()
     chosen = choose(task.options.rule, trial.scores, trial.sizes)
     model = fitted(task, candidates[chosen], X, task.labels, trial.time_for(1))
@@ -118,38 +123,6 @@ def fitted(
     return copy(model)  # in memory, wherever it was fitted
 
 
-def with_other_budgets(task: Task, learned: Learned) -> Learned:
-    """The same choice with what its report shows beside it: other budgets, and none.
-
-    All with the chosen C and gamma, in the same folds.
-    """
-    detail: GridDetail = learned.detail
-    choice = detail.candidates[detail.chosen]
-    if task.options.budget is not None:
-        budgets = _budgets_around(choice["budget"], len(task.y))
-        candidates = [choice | {"budget": budget} for budget in budgets]
-        trial = _Trial(task, candidates, Schedule(None, 1), None)
-        trial.run()
-        place = budgets.index(choice["budget"])
-        detail = GridDetail(candidates, trial.scores, place, trial.accuracies, trial.sizes)
-    plain = replace(task, options=replace(task.options, model="kernel", budget=None))
-    without = {name: value for name, value in choice.items() if name != "budget"}
-    trial = _Trial(plain, [without], Schedule(None, 1), None)
-    trial.run()
-    reference = ("SVC without a budget", float(trial.sizes.mean()), float(trial.accuracies.mean()))
-    return replace(learned, detail=replace(detail, reference=reference))
-
-
-def _budgets_around(budget: float, n: int) -> list[float]:
-    """A quarter, a half and twice a budget, as far as they leave 2 rows and no more than all."""
-    if budget < 1:
-        return [
-            b for b in (budget / 4, budget / 2, budget, 2 * budget) if b == budget or 4 / n < b < 1
-        ]
-    around = {max(2, int(budget) // 4), max(2, int(budget) // 2), int(budget), 2 * int(budget)}
-    return sorted(b for b in around if b == budget or b < n)
-
-
 def choose(rule: str, scores: np.ndarray, sizes: np.ndarray) -> int:
     """The candidate that a rule takes, the first of those that are as good.
 
@@ -165,7 +138,7 @@ def choose(rule: str, scores: np.ndarray, sizes: np.ndarray) -> int:
     return int(np.argmax(mean >= mean[top] - margin - ROUNDING))
 
 
-class _Trial:
+class Trial:
     """The scores of all candidates in all folds."""
 
     def __init__(
@@ -180,26 +153,31 @@ class _Trial:
 
     def run(self) -> None:
         """Fit every candidate in every fold."""
-        run_all(len(self.task.splits), self._fold, report=None)
+        run_all(len(self.task.splits), self.fold, report=None)
 
     def time_for(self, fits: int) -> float | None:
         """The seconds for one of so many fits that are still to be done."""
         return None if self.end is None else max(1e-3, (self.end - time.monotonic()) / fits)
 
-    def _fold(self, fold: int, _: Report | None) -> None:
-        train, test = self.task.splits[fold]
-        X, y, labels = self.folds.train(fold), self.task.y, self.task.labels[train]
+    def fold(self, fold: int, _: Report | None) -> None:
+        """Fit every candidate to the rows of one fold."""
+        X, labels = self.folds.train(fold), self.task.labels[self.task.splits[fold][0]]
         held_out = self.folds.test(fold)
         for c, candidate in enumerate(self.candidates):
             model = fitted(self.task, candidate, X, labels, self.time_for(self.left))
-            scores = all_classes(model, self.task.placed(held_out), self.task.classes)
-            self.held_out[c, test] = scores
-            self.scores[c, fold] = score(self.task.options.scoring, y[test], scores)
-            self.accuracies[c, fold] = np.mean(predicted(scores) == y[test])
-            self.sizes[c, fold] = size_of(model)
-            self.cut |= model.certificate_.status is Status.TIME_LIMIT
-            self.left -= 1
-            self.schedule.step(model.certificate_.gap)
+            self.note(c, fold, model, self.task.placed(held_out), size_of(model))
+
+    def note(self, c: int, fold: int, model: Any, held_out: Matrix, size: int) -> None:
+        """Keep what the model of a candidate says of the rows that a fold held out."""
+        test = self.task.splits[fold][1]
+        y, scores = self.task.y[test], all_classes(model, held_out, self.task.classes)
+        self.held_out[c, test] = scores
+        self.scores[c, fold] = score(self.task.options.scoring, y, scores)
+        self.accuracies[c, fold] = np.mean(predicted(scores) == y)
+        self.sizes[c, fold] = size
+        self.cut |= model.certificate_.status is Status.TIME_LIMIT
+        self.left -= 1
+        self.schedule.step(model.certificate_.gap)
 
 
 def size_of(model: Any) -> int:

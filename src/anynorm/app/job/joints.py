@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from anynorm.app.job.fit import ordered_classes
+from anynorm.app.job.class_order import ordered_classes
 from anynorm.app.job.options import OptionError
 from anynorm.app.tables import Preparation, Table, TableError
 from anynorm.estimators._ordered_labels import OrderedLabels

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, is_classifier
 
-from anynorm.app.job.fit import codes_of
+from anynorm.app.job.class_order import codes_of
 from anynorm.app.job.measures import Estimate, estimate, predicted
 from anynorm.app.job.narrowing import is_prepared, narrowed
 from anynorm.app.job.results import probability_columns, score_columns

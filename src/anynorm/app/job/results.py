@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from anynorm.app.job.fit import Fitted, Held
+from anynorm.app.job.fit import Fitted
+from anynorm.app.job.judging import Held
 from anynorm.app.job.measures import MEASURES, Estimate, predicted
 from anynorm.estimators._probabilities import brier_score
 from anynorm.estimators.paths.solution_path import SolutionPath

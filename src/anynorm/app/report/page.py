@@ -23,7 +23,8 @@ from anynorm.app.report.content import Report
 from anynorm.app.report.model_report import path_content, report_of
 from anynorm.estimators.paths.solution_path import SolutionPath
 
-_BEFORE = ("core.js", "charts.js", "table.js", "evaluation.js", "reliability.js", "grid.js")
+_SHARED = ("core.js", "pdf.js", "charts.js", "table.js")
+_BEFORE = (*_SHARED, "evaluation.js", "reliability.js", "grid.js")
 _AFTER = ("page.js",)
 
 

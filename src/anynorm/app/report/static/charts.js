@@ -87,6 +87,8 @@ class Frame {
 // Figures as files of their own: what the style sheet gives becomes attributes.
 const DRAWN = ["fill", "stroke", "stroke-width", "stroke-dasharray", "fill-opacity", "stroke-opacity", "opacity", "font-family", "font-size", "font-weight"];
 
+const paperColour = () => getComputedStyle(document.querySelector(".card, .figures") || document.body).backgroundColor;
+
 function standalone(chart) {
   const copy = chart.cloneNode(true);
   const [from, to] = [chart, copy].map((node) => [node, ...node.querySelectorAll("*")]);
@@ -95,8 +97,7 @@ function standalone(chart) {
     for (const name of DRAWN) to[i].setAttribute(name, style.getPropertyValue(name));
   });
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  const paper = getComputedStyle(root).getPropertyValue("--card").trim();
-  copy.prepend(svg("rect", { width: "100%", height: "100%", fill: paper }));
+  copy.prepend(svg("rect", { width: "100%", height: "100%", fill: paperColour() }));
   return new XMLSerializer().serializeToString(copy);
 }
 
@@ -104,21 +105,21 @@ function saveButtons(title, host) {
   const name = title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") || "figure";
   const chart = () => host.querySelector("svg");
   const asSvg = () => download(name + ".svg", standalone(chart()), "image/svg+xml");
-  const asPng = () => {
+  const asCanvas = async () => {
     const scale = 3; // pixels of the file for one of the page
     const box = chart().viewBox.baseVal;
     const image = new Image();
-    const url = URL.createObjectURL(new Blob([standalone(chart())], { type: "image/svg+xml" }));
-    image.onload = () => {
-      const canvas = el("canvas", { width: box.width * scale, height: box.height * scale });
-      canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-      URL.revokeObjectURL(url);
-      canvas.toBlob((content) => download(name + ".png", content), "image/png");
-    };
-    image.src = url;
+    image.src = URL.createObjectURL(new Blob([standalone(chart())], { type: "image/svg+xml" }));
+    await image.decode();
+    const canvas = el("canvas", { width: box.width * scale, height: box.height * scale });
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    URL.revokeObjectURL(image.src);
+    return canvas;
   };
+  const asPng = async () => (await asCanvas()).toBlob((content) => download(name + ".png", content), "image/png");
+  const asPdf = async () => download(name + ".pdf", await chartPdf(chart(), paperColour(), asCanvas));
   const button = (text, onclick) => el("button", { type: "button", class: "save-as", "aria-label": `Save ${title} as ${text}`, onclick }, text);
-  return el("span", { class: "saves" }, button("SVG", asSvg), button("PNG", asPng));
+  return el("span", { class: "saves" }, button("SVG", asSvg), button("PNG", asPng), button("PDF", asPdf));
 }
 
 function numberTicks(low, high, count) {
@@ -208,7 +209,9 @@ class PointChart {
     frame.add("path", { class: "curve", d: lineThrough(order.map(point)) });
     for (const mark of marks || []) {
       frame.add("path", { class: "reference", d: `M${frame.x(mark.x) - 5} ${frame.y(mark.y)}h10m-5 -5v10` });
-      frame.add("text", { class: "tick", x: frame.x(mark.x) - 8, y: frame.y(mark.y) - 8, "text-anchor": "end" }, mark.text);
+      const near = order.reduce((a, b) => (Math.abs(x[b] - mark.x) < Math.abs(x[a] - mark.x) ? b : a));
+      const shift = mark.y < y[near] ? 18 : -8; // away from the curve
+      frame.add("text", { class: "tick", x: frame.x(mark.x) - 8, y: frame.y(mark.y) + shift, "text-anchor": "end" }, mark.text);
     }
     [...x].forEach((_, i) => {
       const [cx, cy] = point(i);
