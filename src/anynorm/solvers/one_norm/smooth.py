@@ -27,7 +27,7 @@ import numpy as np
 
 from anynorm.problem import Problem
 from anynorm.problem.certificate import Values, relative_gap
-from anynorm.problem.repair import repair_dual
+from anynorm.problem.repair import relieved_dual, repair_dual
 from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.frame.budget import Budget, OutOfTime
 from anynorm.solvers.frame.incumbent import Incumbent
@@ -108,7 +108,9 @@ class SmoothSearch:
                 if self._follow_path() or self.stage(1.0, 0.0):
                     return
                 break
-        self._certified()
+        if not self._certified():
+            self.dual = relieved_dual(self.problem, self.a)
+            self._offer_point()
 
     def stage(self, share: float, enough: float, *, in_crowds: bool = True) -> bool:
         """Go on to a share of C and a violation that is `enough`; whether all is done before.
