@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 Places = NDArray[np.intp]
 
 _RELIEFS, _FEW_COLUMNS = 4, 32  # rounds of moving columns inside their bounds, and how many at most
-_LAST_DIGITS = 1e-15
+_LAST_DIGITS = 1e-15  # of a pull, relative to the sum of its terms: nine of the last bit
 
 
 def repair_dual(problem: Problem, a: ArrayLike) -> Array:
