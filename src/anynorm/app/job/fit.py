@@ -192,6 +192,8 @@ def _fitted(
     task, learned, problems = _chosen(task, schedule)
     judged = plan.judge(task, learned, _by_folds(task, learned, table.ids), schedule)
     cut = learned.cut or judged.cut
+    chosen_by = 1.0 - float(learned.fold_scores.mean()), standard_error(learned.fold_scores)
+    problems += [*judged.problems, *_too_lenient(learned, judged.errors[0], chosen_by)]
     certified = learned.model.certificate_.status is Status.OPTIMAL
     return Fitted(
         table=table,
@@ -202,10 +204,7 @@ def _fitted(
         judged_by=judged.judged_by,
         repeats=judged.repeats,
         baseline=blind_error(options.scoring, (judged.test or judged.oof).y),
-        selection_error=(
-            1.0 - float(learned.fold_scores.mean()),
-            standard_error(learned.fold_scores),
-        ),
+        selection_error=chosen_by,
         oof=judged.oof,
         test=judged.test,
         notes=[
@@ -216,7 +215,7 @@ def _fitted(
             *_balance_notes(options, y, classes),
             *([] if asked is None else asked.notes),
         ],
-        problems=_all_problems(options, learned, [*problems, *judged.problems], cut),
+        problems=_all_problems(options, learned, problems, cut),
         converged=certified and not cut,
         cut=cut,
         seconds=schedule.seconds,
@@ -276,6 +275,17 @@ def _all_problems(
             "Raise it, or leave it out."
         )
     return found
+
+
+def _too_lenient(learned: Learned, error: Estimate, chosen_by: tuple[float, float]) -> list[str]:
+    """That time ended the search for the model before it came as far as those that judge it."""
+    value, spread = chosen_by
+    if not learned.cut or value <= error.value + spread:
+        return []
+    return [
+        "--time-limit let the searches that judge the model, on fewer rows, come further than its "
+        f"own: its {error.measure} is rather that of the folds which chose it, {value:.1%}."
+    ]
 
 
 def _check_weights(options: FitOptions, classes: np.ndarray) -> None:

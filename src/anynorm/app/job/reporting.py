@@ -98,9 +98,10 @@ def facts(fitted: Fitted) -> dict[str, str]:
         found["Repeated"] = repeats_words(fitted.repeats)
     found["Baseline"] = f"{fitted.baseline:.1%} ({BASELINE})"
     value, error_of_mean = fitted.selection_error
+    too_good = "" if fitted.learned.cut else ": too good"
     found["Selection error"] = (
         f"{value:.1%} ± {error_of_mean:.1%} ({MEASURES[fitted.options.scoring]} on the folds that "
-        "chose the model: too good)"
+        f"chose the model{too_good})"
     )
     judged = fitted.judged
     if judged.probabilities is not None:
