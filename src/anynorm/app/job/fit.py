@@ -95,11 +95,26 @@ class Fitted:
         return self.oof if self.test is None else self.test
 
     @property
+    def class_counts(self) -> np.ndarray:
+        """The number of rows of each class."""
+        return np.bincount(self.oof.y, minlength=len(self.classes))
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that were learnt from."""
+        return int(self.class_counts.sum())
+
+    @property
+    def training_scores(self) -> np.ndarray | None:
+        """The decision values of the model, which has seen all classes, of the rows it learnt."""
+        matrix = self.learned.preparation.transform(self.table.features)
+        return np.asarray(self.learned.model.decision_function(matrix))
+
+    @property
     def no_better(self) -> str:
         """That the model is no better than the most frequent class, in words; empty if it is."""
         error = self.errors[0]
-        counts = np.bincount(self.oof.y, minlength=len(self.classes))
-        always = f"always predicting {self.classes.tolist()[int(counts.argmax())]}"
+        always = f"always predicting {self.classes.tolist()[int(self.class_counts.argmax())]}"
         if not getattr(self.learned.model, "coef_", np.ones(1)).any():
             return (
                 f"The model uses no feature: it is {always}, with an {error.measure} of "
@@ -174,7 +189,7 @@ def _fitted(
         raise TableError("say which column has the classes: --target NAME.", source=table.source)
     classes = ordered_classes(table.target, table.positive)
     y = codes_of(table.target, classes)
-    _check_weights(options, classes)
+    check_weights(options, classes)
     whole = Preparation(scale=options.scale).fit(table.features)
     if options.keep:
         options = replace(options, keep=_kept(options.keep, list(whole.kinds_)))
@@ -212,7 +227,7 @@ def _fitted(
             *whole.notes_,
             *notes,
             *_search_notes(learned),
-            *_balance_notes(options, y, classes),
+            *balance_notes(options, np.bincount(y, minlength=len(classes)), classes),
             *([] if asked is None else asked.notes),
         ],
         problems=_all_problems(options, learned, problems, cut),
@@ -288,7 +303,7 @@ def _too_lenient(learned: Learned, error: Estimate, chosen_by: tuple[float, floa
     ]
 
 
-def _check_weights(options: FitOptions, classes: np.ndarray) -> None:
+def check_weights(options: FitOptions, classes: np.ndarray) -> None:
     """Raise where --class-weight names a class that is not there."""
     labels = [str(label) for label in classes.tolist()]
     given = options.class_weight if isinstance(options.class_weight, dict) else {}
@@ -313,9 +328,8 @@ def _kept(patterns: tuple[str, ...], columns: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _balance_notes(options: FitOptions, y: np.ndarray, classes: np.ndarray) -> list[str]:
+def balance_notes(options: FitOptions, counts: np.ndarray, classes: np.ndarray) -> list[str]:
     """A hint where one class is so rare that a model which ignores it has a small error."""
-    counts = np.bincount(y, minlength=len(classes))
     most, least = int(counts.argmax()), int(counts.argmin())
     if counts[most] < _UNEVEN * counts[least]:
         return []
