@@ -99,7 +99,9 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
     s_ : float or ndarray of shape (K,)
         The chosen bound, or those of the classes where there are more than two.
     C_ : float or ndarray of shape (K,)
-        The price at which the model solves ``sum u_j |w_j| + C * loss``, per class.
+        The price at which the model solves ``sum u_j |w_j| + C * loss``, per class.  At a joint the
+        solution is the same for a range of C, and this is the upper end of it: classes that were
+        given one C may have several here.
     path_ : SolutionPath
         The path of all rows, as far as the folds were followed; only for two classes.
     paths_ : list of SolutionPath

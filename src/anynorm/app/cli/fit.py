@@ -124,7 +124,14 @@ def _print_json(fitted: Fitted, files: list[pathlib.Path], replaced: list[pathli
 def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
     """The short result."""
     from anynorm.app.job.measures import MEASURES
-    from anynorm.app.job.results import BASELINE, choice_of, feature_table, n_chosen, repeats_words
+    from anynorm.app.job.results import (
+        BASELINE,
+        FLATTERED,
+        choice_of,
+        feature_table,
+        n_chosen,
+        repeats_words,
+    )
 
     console, model = output.out(), fitted.learned.model
     n, p = len(fitted.table.ids), len(fitted.learned.preparation.get_feature_names_out())
@@ -143,7 +150,7 @@ def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
         (
             "Selection error",
             f"{output.percent(value)} ± {output.percent(error_of_mean)} "
-            f"({MEASURES[fitted.options.scoring]} on the folds that chose the model: too good)",
+            f"({MEASURES[fitted.options.scoring]} {FLATTERED})",
         )
     )
     chosen = choice_of(fitted)

@@ -15,6 +15,7 @@ from anynorm.estimators._probabilities import brier_score
 from anynorm.estimators.paths.solution_path import SolutionPath
 
 BASELINE = "always the most frequent class"
+FLATTERED = "on the folds that chose the model, which flatter it"
 
 
 def feature_table(fitted: Fitted) -> pd.DataFrame:
@@ -160,7 +161,7 @@ def choice_of(fitted: Fitted) -> str:
         for name, value in fitted.learned.choice.items()
     }
     model = fitted.learned.model
-    if hasattr(model, "paths_") and "C" in choice:
+    if hasattr(model, "paths_") and len(choice.get("C", ())) == len(model.paths_):
         places = zip(model.paths_, np.atleast_1d(model.s_), np.atleast_1d(model.C_), strict=True)
         choice["C"] = [_price(path, s, C) for path, s, C in places]
     return ", ".join(f"{name} = {', '.join(values)}" for name, values in choice.items())
