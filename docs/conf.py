@@ -4,6 +4,9 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
+import sys
+import tempfile
 
 from docutils import nodes
 from latex2mathml.converter import convert
@@ -113,7 +116,25 @@ def visit_display(self, node):
     raise nodes.SkipNode
 
 
+def write_live_report(app, exception):
+    """Put the report of `make demo` beside the pages: report.md shows it."""
+    if exception is not None or app.builder.format != "html":
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "anynorm"]
+        given = ["--target", "diagnosis", "--id", "sample", "--positive", "malignant"]
+        data = "breast_cancer.csv"
+        fit = ["fit", data, *given, "--rule", "one_se", "--quiet", "-o", "out"]
+        for arguments in (["example", data], fit):
+            subprocess.run([*command, *arguments], cwd=folder, check=True, stdout=subprocess.PIPE)
+        shutil.copy(pathlib.Path(folder) / "out" / "report.html", app.outdir / LIVE_REPORT)
+
+
+LIVE_REPORT = "live-report.html"
+
+
 def setup(app):
     """Register the hooks above; `escape_bars` runs after napoleon."""
+    app.connect("build-finished", write_live_report)
     app.connect("autodoc-process-docstring", escape_bars)
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_display, None))
