@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,7 @@ myst_heading_anchors = 3
 templates_path = ["_templates"]
 exclude_patterns = [
     "_build",
+    "api/messages.md",
     "auto_examples/*.ipynb",
     "auto_examples/*.py",
     "sg_execution_times.rst",
@@ -56,6 +58,9 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+
+# The list of all error messages, which faq.md includes.
+runpy.run_path(str(pathlib.Path(__file__).parent / "messages.py"), run_name="__main__")
 
 # Pages made for names and examples that are gone would be in no table of contents.
 HERE = pathlib.Path(__file__).parent
