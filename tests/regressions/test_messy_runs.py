@@ -77,6 +77,18 @@ def test_columns_with_commas_between_them_are_told_apart(data, tmp_path):
     assert "--keep a,z: there is no such column." in said
 
 
+def test_s_is_the_size_of_the_weights(data, tmp_path):
+    """Where --max-features ended the path before the chosen s, that was told, and not the model's."""
+    found = json.loads(
+        invoke(
+            "fit", data, "-t", "status", "--cv", 3, "--max-features", 1, "-o", tmp_path / "o",
+            "--json",
+        ).stdout
+    )  # fmt: skip
+    size = sum(abs(feature["weight"]) for feature in found["chosen_features"])
+    assert found["choice"]["s"] == pytest.approx(size)
+
+
 def test_no_number_of_the_system_in_an_error(data, tmp_path, monkeypatch):
     """A full disk said "[Errno 28] No space left on device"."""
     from anynorm.app.job import writing
