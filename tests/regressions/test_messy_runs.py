@@ -78,7 +78,7 @@ def test_columns_with_commas_between_them_are_told_apart(data, tmp_path):
 
 
 def test_s_is_the_size_of_the_weights(data, tmp_path):
-    """Where --max-features ended the path before the chosen s, that was told, and not the model's."""
+    """Where --max-features ended the path before the chosen s, that s was told, not the model's."""
     found = json.loads(
         invoke(
             "fit", data, "-t", "status", "--cv", 3, "--max-features", 1, "-o", tmp_path / "o",
