@@ -9,7 +9,7 @@
 #   make test-gpu      the tests of devices, with PyTorch and CuPy on CUDA (whichever is installed in .venv)
 #   make lint          ruff and mypy
 #   make docs          the documentation, into docs/_build/html
-#   make picture       docs/_static/report.png and report-dark.png, of the report of make demo
+#   make picture       the pictures in docs/_static of the report of make demo
 #   make dist          wheel and sdist into dist/, checked, and the wheel tried in an empty environment
 #   make bench-linear  LinearSVC against its peers at equal certified accuracy (ten minutes)
 #   make bench-walk    the walk to the 1-norm against liblinear and against one fit (three minutes)

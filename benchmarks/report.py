@@ -77,7 +77,8 @@ def _cell(found: dict[int, dict[str, float]]) -> Callable[[int], str]:
         if n not in found:
             return "-"
         memory = found[n]["memory"] / 2**20
-        return f"{harness.seconds(found[n]['cpu'])}, {memory:.2g} MiB"
+        size = f"{memory:.0f}" if memory >= 100 else f"{memory:.2g}"
+        return f"{harness.seconds(found[n]['cpu'])}, {size} MiB"
 
     return cell
 

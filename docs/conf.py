@@ -3,7 +3,11 @@
 import os
 import pathlib
 import re
+import runpy
 import shutil
+import subprocess
+import sys
+import tempfile
 
 from docutils import nodes
 from latex2mathml.converter import convert
@@ -38,6 +42,7 @@ myst_heading_anchors = 3
 templates_path = ["_templates"]
 exclude_patterns = [
     "_build",
+    "api/messages.md",
     "auto_examples/*.ipynb",
     "auto_examples/*.py",
     "sg_execution_times.rst",
@@ -53,6 +58,9 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+
+# The list of all error messages, which faq.md includes.
+runpy.run_path(str(pathlib.Path(__file__).parent / "messages.py"), run_name="__main__")
 
 # Pages made for names and examples that are gone would be in no table of contents.
 HERE = pathlib.Path(__file__).parent
@@ -113,7 +121,25 @@ def visit_display(self, node):
     raise nodes.SkipNode
 
 
+def write_live_report(app, exception):
+    """Put the report of `make demo` beside the pages: report.md shows it."""
+    if exception is not None or app.builder.format != "html":
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "anynorm"]
+        given = ["--target", "diagnosis", "--id", "sample", "--positive", "malignant"]
+        data = "breast_cancer.csv"
+        fit = ["fit", data, *given, "--rule", "one_se", "--quiet", "-o", "out"]
+        for arguments in (["example", data], fit):
+            subprocess.run([*command, *arguments], cwd=folder, check=True, stdout=subprocess.PIPE)
+        shutil.copy(pathlib.Path(folder) / "out" / "report.html", app.outdir / LIVE_REPORT)
+
+
+LIVE_REPORT = "live-report.html"
+
+
 def setup(app):
     """Register the hooks above; `escape_bars` runs after napoleon."""
+    app.connect("build-finished", write_live_report)
     app.connect("autodoc-process-docstring", escape_bars)
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_display, None))

@@ -21,14 +21,14 @@ COLUMNS = (
 ROWS = (
     (
         ("their sum", "hinge"),
-        ("LinearSVC()", "start"),
+        ("LinearSVC()", "linear"),
         ("ReweightedSVC()", "walk"),
         ("SparseSVC()", "sparse"),
         ("SVC()", "kernel"),
     ),
     (
         ("their squares", "squared hinge"),
-        ('LinearSVC(loss="squared_hinge")', "start"),
+        ('LinearSVC(loss="squared_hinge")', "linear"),
         ('ReweightedSVC(loss="squared_hinge")', "walk"),
         ('SparseSVC(loss="squared_hinge")', "sparse"),
         ('SVC(slack="squared_l2")', "kernel"),
@@ -63,7 +63,7 @@ ROWS = (
     ),
     (
         ("logistic", "log(1 + exp(-margin))"),
-        ('LinearSVC(loss="logistic")', "start"),
+        ('LinearSVC(loss="logistic")', "linear"),
         ('ReweightedSVC(loss="logistic")', "walk"),
         ('SparseSVC(loss="logistic")', "sparse"),
         None,

@@ -78,10 +78,11 @@ def show(results):
 def draw(results):
     """A point for each method: few features and small errors are at the lower left."""
     _, ax = plt.subplots()
+    marks = iter("os^vDP")  # some methods lie close together
     for name, (error, features) in results.items():
-        ax.plot(features, error, "o")
-        ax.annotate(name, (features, error), xytext=(5, 5), textcoords="offset points")
-    ax.set(xlabel="features", ylabel="test error", xscale="log", ylim=(0, None), xlim=(None, 500))
+        ax.plot(features, error, next(marks), markersize=8, label=name)
+    ax.set(xlabel="features", ylabel="test error", xscale="log", ylim=(0, None))
+    ax.legend()
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ def draw(table):
     _, ax = plt.subplots()
     names = ("our exact path", "scikit-learn's LARS", "coordinate descent")
     for name, errors in zip(names, found, strict=True):
-        ax.loglog(length, np.maximum(errors, 1e-17), marker="o", label=name)
+        ax.semilogy(length, np.maximum(errors, 1e-17), marker="o", label=name)
     ax.set(xlabel="length of the translation", ylabel="relative error of the SVM's value")
     ax.legend()
 

@@ -172,6 +172,22 @@ def test_the_questions_page_has_every_warning():
     assert missing == []
 
 
+def test_every_error_that_a_user_meets_is_listed():
+    """Parts of the source that a user calls are all in the list; only what is inside is not."""
+    listed = runpy.run_path(str(ROOT / "docs" / "messages.py"))
+    page, places = listed["page"](), sum(listed["PARTS"].values(), ())
+    inside = ("solvers", "problem", "design", "__init__.py", "app/__init__.py")
+    for file in SOURCE.rglob("*.py"):
+        name = file.relative_to(SOURCE).as_posix()
+        found = list(listed["messages"](file))
+        if any(name.startswith(place) for place in places):
+            assert all(message in page for message in found), name
+        else:
+            assert name.startswith(inside) or not found, name
+    assert page.count("\n* ") > 250
+    assert "y has only one class (…); a classifier needs rows of at least two." in page
+
+
 def _first_words(message):
     """The first words of a message that are the same each time, or None where none are."""
     parts = [part for part in ast.walk(message) if isinstance(part, ast.Constant)]

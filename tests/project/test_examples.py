@@ -100,7 +100,7 @@ def test_the_walk_lowers_the_objective_and_is_best_on_the_way():
     assert objectives == sorted(objectives, reverse=True)
     assert found["last"].l1_certificate.dual <= objectives[-1]
     assert min(found["errors"][1:]) < found["errors"][0]
-    assert found["pruned"].history_[-1].n_nonzero < 60
+    assert found["model"].history_[-1].n_nonzero < 60 < found["whole"].history_[-1].n_nonzero
 
 
 def test_features_that_matter_come_back():
@@ -132,6 +132,40 @@ def test_the_gap_bounds_the_true_distance():
     assert np.all(gaps <= found["tolerances"])
     assert np.all(distance <= np.maximum(2 * gaps, 1e-6))
     assert np.any(np.diff(gaps) < 0)
+
+
+def test_bounded_losses_bear_wrong_labels():
+    errors = run("losses.py")["errors"]
+    for loss in ("hinge", "absolute"):
+        assert errors[loss][2] < errors["squared_hinge"][2] < 0.15
+    assert max(found[0] for found in errors.values()) < 0.08
+
+
+def test_the_default_price_takes_too_many_features():
+    found = run("features_and_error.py")
+    chosen = np.count_nonzero(found["rules"]["best"].coef_)
+    assert chosen < 10 < 40 < found["features"][-1]
+    assert found["error"][-1] > 1.3 * min(found["error"])
+
+
+def test_the_kernel_search_chooses_inside_its_table():
+    found = run("kernel_search.py")
+    model = found["model"]
+    assert found["Cs"][0] < model.C_ < found["Cs"][-1]
+    assert found["gammas"][0] < model.gamma_ < found["gammas"][-1]
+    assert np.nanmin(found["error"]) == pytest.approx(1 - model.best_score_)
+    assert model.score(found["test"], found["truth"]) > 0.9
+
+
+def test_leaving_one_out_is_what_folds_of_one_row_say():
+    from sklearn.model_selection import LeaveOneOut, cross_val_score
+
+    from anynorm import LeastSquaresSVC
+
+    found = run("leave_one_out.py")
+    X, y, C = found["X"], found["y"], found["Cs"][6]
+    folds = cross_val_score(LeastSquaresSVC(C=C, gamma=1.0), X, y, cv=LeaveOneOut())
+    assert found["found"][1.0][6][0] == pytest.approx(1 - folds.mean())
 
 
 @pytest.mark.parametrize("script", sorted(FOLDER.glob("*.py")), ids=lambda path: path.name)

@@ -69,6 +69,26 @@ def test_results_of_an_earlier_fit_are_replaced_and_that_is_said(data, tmp_path)
     assert len(found["replaced"]) == 4
 
 
+def test_columns_with_commas_between_them_are_told_apart(data, tmp_path):
+    """`--keep a,b` said that there is no such column."""
+    said = invoke("fit", data, "-t", "status", "--keep", "a,b", "-o", tmp_path / "o", code=2).stderr
+    assert "--keep takes one column, or a pattern, and can be repeated: --keep a --keep b" in said
+    said = invoke("fit", data, "-t", "status", "--keep", "a,z", "-o", tmp_path / "o", code=2).stderr
+    assert "--keep a,z: there is no such column." in said
+
+
+def test_s_is_the_size_of_the_weights(data, tmp_path):
+    """Where --max-features ended the path before the chosen s, that s was told, not the model's."""
+    found = json.loads(
+        invoke(
+            "fit", data, "-t", "status", "--cv", 3, "--max-features", 1, "-o", tmp_path / "o",
+            "--json",
+        ).stdout
+    )  # fmt: skip
+    size = sum(abs(feature["weight"]) for feature in found["chosen_features"])
+    assert found["choice"]["s"] == pytest.approx(size)
+
+
 def test_no_number_of_the_system_in_an_error(data, tmp_path, monkeypatch):
     """A full disk said "[Errno 28] No space left on device"."""
     from anynorm.app.job import writing
@@ -94,6 +114,11 @@ def test_a_choice_at_the_edge_of_a_grid_is_noted(data, tmp_path, monkeypatch):
     which = "smallest" if C == 0.1 else "largest"
     said = f"C = {C:.4g} is the {which} that was tried; a better one may lie beyond."
     assert said in found["notes"]
+    monkeypatch.setattr(grid_learning, "_WIDTHS", (0.5, 1.0))
+    kernel = "fit", data, "-t", "status", "--model", "least-norm", "--cv", 3, "--json"
+    found = json.loads(invoke(*kernel, "-o", tmp_path / "k").stdout)
+    gamma = found["choice"]["gamma"]  # it was told as a multiple of "scale"
+    assert any(f"gamma = {gamma:.4g} is the " in note for note in found["notes"])
     assert edge_words({"C": [1, 10, 100]}, {"C": 10}) == ""
     assert edge_words({"C": [1.0]}, {"C": 1.0}) == ""
 

@@ -151,14 +151,12 @@ class BudgetSVC(KernelClassifier):
     >>> from anynorm import BudgetSVC
     >>> X, y = make_moons(200, noise=0.2, random_state=0)
     >>> model = BudgetSVC(10, C=10.0, gamma=2.0, strict=True).fit(X, y)
-    >>> bool(len(model.support_) <= 10 < model.n_support_full_.sum())
-    True
-    >>> model.score(X, y) > 0.95
-    True
-    >>> model.certificate_.status                     # over the span of the ten rows
-    <Status.OPTIMAL: 'optimal'>
-    >>> 0 < model.certificate_full_.gap < 0.3         # what the budget costs at most
-    True
+    >>> print(f"{len(model.support_)} support vectors, {model.score(X, y):.1%} right")
+    10 support vectors, 96.5% right
+    >>> print(model.certificate_)                     # over the span of the ten rows
+    optimal: primal 191.0..., dual 191.0..., relative gap ... (tol 1e-04)
+    >>> print(f"the budget costs at most {model.certificate_full_.gap:.0%} of the objective")
+    the budget costs at most 19% of the objective
     """
 
     def __init__(

@@ -137,11 +137,10 @@ class ReweightedSVC(LinearClassifier):
     >>> model = ReweightedSVC(C=0.1, n_rounds=5).fit(X, y)
     >>> len(model.history_), model.history_[0].n_nonzero
     (5, 200)
-    >>> objectives = [record.objective for record in model.history_]
-    >>> objectives == sorted(objectives, reverse=True)
-    True
-    >>> model.certificate_.gap <= 1e-4
-    True
+    >>> print([f"{record.objective:.2f}" for record in model.history_])      # of the 1-norm problem
+    ['6.32', '3.85', '3.68', '3.62', '3.60']
+    >>> print(model.certificate_)                                            # of the last round
+    optimal: primal 2.488..., dual 2.488..., relative gap ... (tol 1e-04)
     """
 
     _takes_chunks = True
@@ -247,8 +246,8 @@ class ReweightedSVC(LinearClassifier):
         >>> test, truth = make_relevant(n_relevant=4, random_state=1)
         >>> model = ReweightedSVC(C=0.1).fit(X, y)
         >>> accuracy = [(labels == truth).mean() for labels in model.staged_predict(test)]
-        >>> bool(accuracy[-1] > accuracy[0])
-        True
+        >>> print([f"{share:.0%}" for share in accuracy])
+        ['87%', '95%', '95%']
         """
         for scores in self.staged_decision_function(X):
             yield labels_of(scores, self.classes_)

@@ -90,10 +90,10 @@ class SparseSVC(LogisticClassifier, LinearClassifier):
     >>> from anynorm.datasets import make_relevant
     >>> X, y = make_relevant(n_relevant=4, random_state=0)
     >>> model = SparseSVC(C=0.1).fit(X, y)
-    >>> model.certificate_.gap <= 1e-4
-    True
-    >>> bool(np.count_nonzero(model.coef_) < 30)
-    True
+    >>> print(f"{np.count_nonzero(model.coef_)} of 200 features")
+    19 of 200 features
+    >>> print(model.certificate_)
+    optimal: primal 3.5428..., dual 3.5428..., relative gap ... (tol 1e-04)
     """
 
     penalty = "l1"

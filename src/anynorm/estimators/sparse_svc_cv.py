@@ -99,7 +99,9 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
     s_ : float or ndarray of shape (K,)
         The chosen bound, or those of the classes where there are more than two.
     C_ : float or ndarray of shape (K,)
-        The price at which the model solves ``sum u_j |w_j| + C * loss``, per class.
+        The price at which the model solves ``sum u_j |w_j| + C * loss``, per class.  At a joint the
+        solution is the same for a range of C, and this is the upper end of it: classes that were
+        given one C may have several here.
     path_ : SolutionPath
         The path of all rows, as far as the folds were followed; only for two classes.
     paths_ : list of SolutionPath
@@ -156,10 +158,10 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
     >>> from anynorm.datasets import make_relevant
     >>> X, y = make_relevant(n_relevant=4, random_state=0)
     >>> model = SparseSVCCV(rule="fewest", score_tolerance=0.02).fit(X, y)
-    >>> int((model.coef_ != 0).sum()) < 15
-    True
-    >>> model.certificate_.gap <= 1e-9
-    True
+    >>> print(f"{(model.coef_ != 0).sum()} of 200 features, {model.best_score_:.1%} right")
+    4 of 200 features, 94.0% right
+    >>> print(model.certificate_)
+    optimal: primal 1.759313..., dual 1.759313..., relative gap ... (tol 1e-04)
 
     Features in other units, scaled inside the folds:
 
@@ -168,8 +170,8 @@ class SparseSVCCV(SearchedClassifier, CalibratedClassifier, LinearClassifier):
     >>> metres = X * np.geomspace(0.01, 100.0, X.shape[1])
     >>> scaled = SparseSVCCV(preprocessor=StandardScaler()).fit(metres, y)
     >>> raw = SparseSVCCV().fit(metres, y)
-    >>> scaled.best_score_ > raw.best_score_ + 0.1
-    True
+    >>> print(f"{scaled.best_score_:.1%} right in the folds, {raw.best_score_:.1%} as they are")
+    94.0% right in the folds, 61.0% as they are
     """
 
     _rules = ("best", "steady", "one_se", "fewest")

@@ -133,8 +133,8 @@ class SVC(KernelClassifier):
     >>> from sklearn.model_selection import GridSearchCV
     >>> from anynorm.norms import TopK
     >>> search = GridSearchCV(SVC(slack=TopK(5)), {"slack__k": [5, 20]}, cv=3).fit(X, y)
-    >>> bool(search.best_score_ > 0.9)
-    True
+    >>> print(f"k = {search.best_params_['slack__k']}: {search.best_score_:.1%} right")
+    k = 20: 98.0% right
     """
 
     def __init__(

@@ -117,6 +117,7 @@ class WalkDisplay:
         ax.set_xlabel("round")
         ax.set_ylabel("1-norm objective")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.legend(handles=self.lines_)
+        # above the picture: both axes fill it
+        ax.legend(handles=self.lines_, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
         self.figure_, self.ax_, self.features_ax_ = ax.figure, ax, right
         return self

@@ -1,19 +1,22 @@
 """The report that the command writes agrees with the tables beside it."""
 
 import csv
+import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import average_precision_score, confusion_matrix, roc_auc_score
 from typer.testing import CliRunner
 
+from anynorm import load_model
 from anynorm.app.cli.app import app
 
 NASTY = 'a "</script><b>" gene'
 
 
-def written(tmp_path, labels, *options):
-    """The folder of `anynorm fit` on rows with these labels."""
+def written(tmp_path, labels, *options, told=None):
+    """The folder of `anynorm fit` on rows with these labels; `told` gets what it printed."""
     rng = np.random.default_rng(3)
     X = rng.standard_normal((len(labels), 10)) * np.arange(1, 11)
     places = np.unique(labels, return_inverse=True)[1]
@@ -27,6 +30,8 @@ def written(tmp_path, labels, *options):
     given = ["fit", tmp_path / "data.csv", "--target", "kind", "--id", "name", "-o", out, "--cv", 3]
     result = CliRunner().invoke(app, [str(part) for part in (*given, "--quiet", *options)])
     assert result.exit_code == 0, result.output
+    if told is not None:
+        told.append(result.stdout)
     return out
 
 
@@ -80,6 +85,61 @@ def test_three_classes_of_any_model(opened, tmp_path, model):
     assert page.quiet(), page.complaints
 
 
+def test_every_class_is_shown_where_the_model_has_it(opened, tmp_path):
+    """All tabs showed the s of the first class, and judged a classifier that nobody had chosen."""
+    labels = np.array(["a", "b", "c"])[np.arange(60) % 3]
+    said = []
+    out = written(tmp_path, labels, "--json", told=said)
+    found = json.loads(said[0])
+    table = rows_of(out / "features.csv")
+    page = opened(out / "report.html")
+    tabs = page.page.locator("[role=tablist]").nth(1).locator("[role=tab]")
+    wrong = round(60 * found["selection_error"]["value"])
+    for rule in (None, "one_se", found["selection_error"]["rule"]):
+        if rule:
+            page.page.click(f"button[aria-label='Go to the pick of {rule}']")
+            page.settle()
+        if rule == "one_se":
+            continue
+        for k, name in enumerate("abc"):
+            tabs.nth(k).click()
+            expected = {row["feature"]: float(row["weight"]) for row in table
+                        if row["class"] == name and float(row["weight"]) != 0}  # fmt: skip
+            assert page.weights() == pytest.approx(expected, rel=1e-9)
+            assert page.shown()[0] == pytest.approx(found["choice"]["s"][k])
+            assert float(page.page.input_value("#input-C")) == pytest.approx(
+                found["choice"]["C"], rel=1e-5
+            )
+            assert page.page.inner_text("#out-all") == f"{wrong} of 60"
+    assert len(set(found["choice"]["s"])) == 3
+    page.page.fill("#input-C", "0.05")
+    page.page.press("#input-C", "Enter")
+    page.settle()
+    paths = load_model(out / "model.anynorm")[-1].paths_
+    for k in range(3):
+        tabs.nth(k).click()
+        coef = paths[k].coef_at(C=0.05)[0]
+        assert page.shown()[0] == pytest.approx(np.abs(coef).sum(), abs=1e-12)
+    assert page.quiet(), page.complaints
+
+
+def test_a_model_without_features_has_any_C(opened, tmp_path):
+    """C was 1 in one place and "any" in another, and s one that the path does not have."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(80) % 20 == 0, "rare", "common")
+    table = pd.DataFrame(rng.normal(size=(80, 3)), columns=["a", "b", "c"]).assign(y=y)
+    table.to_csv(tmp_path / "data.csv", index=False)
+    given = ["fit", tmp_path / "data.csv", "-t", "y", "-o", tmp_path / "out", "--cv", 3]
+    result = CliRunner().invoke(app, [str(part) for part in given])
+    assert result.exit_code == 4, result.output
+    assert "s = 0, C = any" in result.output
+    page = opened(tmp_path / "out" / "report.html")
+    assert page.page.inner_text("#out-C") == "any"
+    assert page.page.input_value("#input-C") == ""
+    assert page.page.get_attribute("#input-C", "placeholder") == "any"
+    assert page.quiet(), page.complaints
+
+
 def test_the_threshold_moves_the_matrix(opened, tmp_path):
     out = written(tmp_path, np.array(["ill", "well"])[np.arange(45) % 2])
     rows = rows_of(out / "oof_predictions.csv")
@@ -106,6 +166,9 @@ def test_a_grid_of_settings_is_shown_with_the_choice(opened, tmp_path):
     grid = page.page.locator(".matrix.grid")
     assert grid.locator("thead th").count() == 7  # six values of C
     assert grid.locator("tbody tr").count() == 5
+    page.page.set_viewport_size({"width": 380, "height": 700})
+    heading = grid.locator("tbody th").first.bounding_box()
+    assert heading["width"] > 30  # no letter under the other
     assert grid.locator(".chosen").count() == 1
     selection = page.page.locator(".facts div:has(dt:text-is('Selection error')) dd").inner_text()
     assert grid.locator(".chosen b").inner_text() == selection.split()[0]
@@ -156,9 +219,9 @@ def test_all_classes_are_printed_and_files_name_their_class(opened, tmp_path):
     page = opened(out / "report.html")
     page.page.emulate_media(media="print")
     page.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    places = load_model(out / "model.anynorm")[-1].s_
     assert page.page.locator(".printed h2").all_inner_texts() == [
-        f"Features of {name} at s = {page.page.inner_text('#out-s')[:1]}" + text.split("= ")[1][1:]
-        for name, text in zip("bc", page.page.locator(".printed h2").all_inner_texts(), strict=True)
+        f"Features of {name} at s = {s:.4g}" for name, s in zip("bc", places[1:], strict=True)
     ]
     page.page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     page.page.emulate_media(media="screen")

@@ -132,8 +132,14 @@ def _print_json(fitted: Fitted, files: list[pathlib.Path], replaced: list[pathli
 
 def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
     """The short result."""
-    from anynorm.app.job.measures import MEASURES
-    from anynorm.app.job.results import BASELINE, choice_of, feature_table, n_chosen, repeats_words
+    from anynorm.app.job.results import (
+        BASELINE,
+        choice_of,
+        chosen_on,
+        feature_table,
+        n_chosen,
+        repeats_words,
+    )
 
     console, model = output.out(), fitted.learned.model
     n, p = fitted.n_rows, len(fitted.learned.preparation.get_feature_names_out())
@@ -151,8 +157,7 @@ def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
     facts.append(
         (
             "Selection error",
-            f"{output.percent(value)} ± {output.percent(error_of_mean)} "
-            f"({MEASURES[fitted.options.scoring]} on the folds that chose the model: too good)",
+            f"{output.percent(value)} ± {output.percent(error_of_mean)} ({chosen_on(fitted)})",
         )
     )
     chosen = choice_of(fitted)

@@ -321,8 +321,12 @@ def _kept(patterns: tuple[str, ...], columns: list[str]) -> tuple[str, ...]:
     for pattern in patterns:
         names = [pattern] if pattern in columns else fnmatch.filter(columns, pattern)
         if not names:
+            parts = [part.strip() for part in pattern.split(",")]
+            again = " ".join(f"--keep {part}" for part in parts)
             raise OptionError(
-                f"--keep {pattern}: there is no such column. {near_names(pattern, columns)}"
+                f"--keep takes one column, or a pattern, and can be repeated: {again}"
+                if len(parts) > 1 and set(parts) <= set(columns)
+                else f"--keep {pattern}: there is no such column. {near_names(pattern, columns)}"
             )
         found += names
     return tuple(dict.fromkeys(found))

@@ -76,17 +76,18 @@ def learn_grid(
         selection_frequency=None,
         detail=GridDetail(candidates, trial.scores, chosen, trial.accuracies, trial.sizes),
         cut=trial.cut or model.certificate_.status is Status.TIME_LIMIT,
-        at_edge=_edge(candidates, candidates[chosen]),
+        at_edge=_edge(candidates, candidates[chosen], model),
     )
 
 
-def _edge(candidates: list[Candidate], chosen: Candidate) -> str:
+def _edge(candidates: list[Candidate], chosen: Candidate, model: Any) -> str:
+    """Which of the chosen values are ends of the grid; widths are told as gamma."""
     tried = {name: [each[name] for each in candidates] for name in chosen}
-    names = {"width": "gamma / scale"}
-    return edge_words(
-        {names.get(name, name): values for name, values in tried.items()},
-        {names.get(name, name): value for name, value in chosen.items()},
-    )
+    if "width" in tried:
+        unit = model.gamma / chosen["width"]
+        tried["gamma"] = [unit * width for width in tried.pop("width")]
+        chosen = {**chosen, "gamma": unit * chosen["width"]}
+    return edge_words(tried, chosen)
 
 
 _CHOSEN = ("budget", "C", "gamma")

@@ -37,6 +37,16 @@ class PathDetail:
             places[rule] = scored.places([path], of_class)[0]
         return places
 
+    def chosen_last(self, rule: str) -> list[tuple[str, Choice]]:
+        """What the rules pick, that of the rule that was asked for at the end."""
+        return sorted(self.picks.items(), key=lambda pick: pick[0] == rule)
+
+    def prices(self) -> dict[str, float]:
+        """The C that all classes have where a rule picks it; nothing where they share s."""
+        if not self.found.scored.search.by_price:
+            return {}
+        return {rule: choice.place for rule, choice in self.picks.items()}
+
 
 def learn_path(task: Task, schedule: Schedule, what: str) -> Learned:
     """Choose a place on the exact path by cross-validation.
@@ -84,7 +94,7 @@ def learn_path(task: Task, schedule: Schedule, what: str) -> Learned:
         pipeline=pipeline_of(preparation, model),
         fold_scores=reached,
         held_out=_known(model.oof_decision_function_, task),
-        choice={"s": model.s_, "C": model.C_},
+        choice=_chosen(model, choice),
         selection_frequency=model.selection_frequency_,
         detail=PathDetail(found, {rule: found.scored.pick(rule) for rule in rules}),
         cut=cut,
@@ -93,6 +103,14 @@ def learn_path(task: Task, schedule: Schedule, what: str) -> Learned:
         still_rising=found.cut_while_rising,
         in_vain=cut and not gained,
     )
+
+
+def _chosen(model: SparseSVCCV, choice: Choice) -> dict[str, Any]:
+    """Where the model is: s on the paths of all rows, and one C where all classes have it."""
+    ends = [float(path.s[-1]) for path in model.paths_]
+    if choice.prices is None or np.any(choice.place > model.C_):  # a limit may end paths before it
+        return {"s": np.minimum(model.s_, ends if len(ends) > 1 else ends[0]), "C": model.C_}
+    return {"s": model.s_, "C": choice.place}
 
 
 def _penalties(preparation: Any, keep: tuple[str, ...]) -> np.ndarray:

@@ -13,7 +13,14 @@ from anynorm.app.job.grid_learning import GridDetail
 from anynorm.app.job.learning import GridScores
 from anynorm.app.job.measures import MEASURES
 from anynorm.app.job.path_learning import PathDetail
-from anynorm.app.job.results import BASELINE, choice_of, n_chosen, repeats_words, versions
+from anynorm.app.job.results import (
+    BASELINE,
+    choice_of,
+    chosen_on,
+    n_chosen,
+    repeats_words,
+    versions,
+)
 from anynorm.app.report import (
     BudgetReport,
     ClassView,
@@ -26,6 +33,7 @@ from anynorm.app.report import (
     WalkReport,
     steps,
 )
+from anynorm.app.report.path_report import ending_at
 from anynorm.estimators._cross_validation import standard_error
 from anynorm.estimators._probabilities import brier_score, reliability
 from anynorm.estimators.paths.accuracy import knots_at
@@ -98,11 +106,7 @@ def facts(fitted: Fitted) -> dict[str, str]:
         found["Repeated"] = repeats_words(fitted.repeats)
     found["Baseline"] = f"{fitted.baseline:.1%} ({BASELINE})"
     value, error_of_mean = fitted.selection_error
-    too_good = "" if fitted.learned.cut else ": too good"
-    found["Selection error"] = (
-        f"{value:.1%} ± {error_of_mean:.1%} ({MEASURES[fitted.options.scoring]} on the folds that "
-        f"chose the model{too_good})"
-    )
+    found["Selection error"] = f"{value:.1%} ± {error_of_mean:.1%} ({chosen_on(fitted)})"
     judged = fitted.judged
     if judged.probabilities is not None:
         score = brier_score(judged.y, judged.probabilities)
@@ -121,8 +125,14 @@ def facts(fitted: Fitted) -> dict[str, str]:
 
 
 def _path_report(fitted: Fitted, shared: dict[str, Any]) -> PathReport:
-    names = [str(name) for name in fitted.table.ids]
-    return PathReport(classes=_views(fitted), sample_names=names, **shared)
+    detail: PathDetail = fitted.learned.detail
+    return PathReport(
+        classes=_views(fitted),
+        sample_names=[str(name) for name in fitted.table.ids],
+        in_common="C" if detail.found.scored.search.by_price else "s",
+        prices=detail.prices(),
+        **shared,
+    )
 
 
 def _views(fitted: Fitted) -> list[ClassView]:
@@ -142,6 +152,13 @@ def _views(fitted: Fitted) -> list[ClassView]:
         cv_s, cv_error, cv_error_se = steps(low, high, error, errors)
         if np.array_equal(curve.low, curve.high):
             cv_s, cv_error, cv_error_se = low, error, errors
+        picks = detail.places(k)
+        if scored.search.by_price:
+            points = [
+                (picks[rule], error[choice.row], errors[choice.row])
+                for rule, choice in detail.chosen_last(fitted.options.rule)
+            ]
+            cv_s, cv_error, cv_error_se = ending_at([cv_s, cv_error, cv_error_se], points)
         places, held_out = _held_out_along(fitted, k)
         views.append(
             ClassView(
@@ -154,7 +171,7 @@ def _views(fitted: Fitted) -> list[ClassView]:
                 cv_s=cv_s,
                 cv_error=cv_error,
                 cv_error_se=cv_error_se,
-                picks=detail.places(k),
+                picks=picks,
                 chosen=fitted.options.rule,
             )
         )
@@ -164,21 +181,26 @@ def _views(fitted: Fitted) -> list[ClassView]:
 def _held_out_along(fitted: Fitted, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Places on the path of a class, and the held-out decision values of the folds there.
 
-    Where the folds share C, theirs at the C at which the path of all rows is at that place.
+    Where the folds share C, theirs at the C at which the path of all rows is at that place: at that
+    of the rule where one picks it, otherwise at the last.
     """
-    found = fitted.learned.detail.found
+    detail: PathDetail = fitted.learned.detail
+    found = detail.found
     most = min(_MOST_PLACES, _MOST_ENTRIES // len(fitted.oof.y))
     if not found.scored.search.by_price:
         paths = [fold.paths[k] for fold in found.scored.folds]
         places = _thinned(np.unique(np.concatenate([path.knots.s for path in paths])), most)
         return places, found.scored.held_out_scores(places, k)
-    knots = found.paths[k].knots
-    at = _thinned(np.arange(len(knots.s)), most)
+    knots, picks = found.paths[k].knots, detail.places(k)
+    picked = np.searchsorted(knots.s, list(picks.values()))
+    at = np.union1d(_thinned(np.arange(len(knots.s)), most), picked)
     penalties = knots.penalties[at]
     with np.errstate(divide="ignore"):
         prices = np.where(penalties > 0, 1.0 / penalties, np.inf)
-    # a path is at a knot up to the price at which it moves on
-    return knots.s[at], found.scored.held_out_at_prices(prices * (1 - _BEFORE), k)
+    prices *= 1 - _BEFORE  # a path is at a knot up to the price at which it moves on
+    for rule, choice in detail.chosen_last(fitted.options.rule):
+        prices[knots.s[at] == picks[rule]] = choice.place
+    return knots.s[at], found.scored.held_out_at_prices(prices, k)
 
 
 _BEFORE = 1e-9  # relative: prices just below those at which a path moves on

@@ -17,6 +17,13 @@ from anynorm.estimators.paths.solution_path import SolutionPath
 BASELINE = "always the most frequent class"
 
 
+def chosen_on(fitted: Fitted) -> str:
+    """Return where the selection error comes from, in words."""
+    measure = MEASURES[fitted.options.scoring]
+    flattered = "" if fitted.learned.cut else ", which flatter it"
+    return f"{measure} on the folds that chose the model{flattered}"
+
+
 def feature_table(fitted: Fitted) -> pd.DataFrame:
     """Return a row for each feature, heaviest first.
 
@@ -160,7 +167,7 @@ def choice_of(fitted: Fitted) -> str:
         for name, value in fitted.learned.choice.items()
     }
     model = fitted.learned.model
-    if hasattr(model, "paths_") and "C" in choice:
+    if hasattr(model, "paths_") and len(choice.get("C", ())) == len(model.paths_):
         places = zip(model.paths_, np.atleast_1d(model.s_), np.atleast_1d(model.C_), strict=True)
         choice["C"] = [_price(path, s, C) for path, s, C in places]
     return ", ".join(f"{name} = {', '.join(values)}" for name, values in choice.items())

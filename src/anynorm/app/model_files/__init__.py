@@ -59,10 +59,11 @@ def save_model(
     ...     path = os.path.join(folder, "model.anynorm")
     ...     save_model(model, path, metadata={"target": "status"})
     ...     loaded = load_model(path)
-    >>> bool((loaded.decision_function(X) == model.decision_function(X)).all())
-    True
-    >>> loaded.certificate_ == model.certificate_
-    True
+    >>> same = loaded.decision_function(X) == model.decision_function(X)
+    >>> print(f"{same.sum()} of {len(same)} scores the same, to the last bit")
+    100 of 100 scores the same, to the last bit
+    >>> print(loaded.certificate_)
+    optimal: primal ..., dual ..., relative gap ... (tol 1e-04)
     """
     from sklearn.base import BaseEstimator
     from sklearn.utils.validation import check_is_fitted

@@ -41,9 +41,13 @@ class ModelFileError(ValueError):
 
     Examples
     --------
-    >>> from anynorm import ModelFileError
-    >>> issubclass(ModelFileError, ValueError)
-    True
+    >>> import os
+    >>> from anynorm import ModelFileError, load_model
+    >>> try:
+    ...     load_model(os.__file__)
+    ... except ModelFileError as error:
+    ...     print("Error:", error)
+    Error: ...os.py cannot be loaded: it is not a whole model file of anynorm: ...
     """
 
 

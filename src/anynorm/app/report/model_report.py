@@ -19,7 +19,7 @@ from anynorm.app.report.content import (
     fold_scores,
 )
 from anynorm.app.report.generic_report import GenericReport
-from anynorm.app.report.path_report import ClassView, PathReport, steps
+from anynorm.app.report.path_report import ClassView, PathReport, ending_at, steps
 from anynorm.app.report.walk_report import WalkReport
 from anynorm.estimators._cross_validation import standard_error
 from anynorm.estimators._fitting import FittedClassifier, labels_of
@@ -98,7 +98,8 @@ def report_of(
     shared["facts"] = facts
     classes = [str(label) for label in last.classes_]
     if isinstance(last, SparseSVCCV):
-        return PathReport(classes=_views(last, classes), **shared)
+        common = _IN_COMMON[last.multiclass] if len(classes) > 2 else "s"
+        return PathReport(classes=_views(last, classes), in_common=common, **shared)
     if isinstance(last, ReweightedSVC):
         return WalkReport.of(last, class_names=classes, grid=_grid(last), **shared)
     return GenericReport(coefs=_coefs(last), class_names=classes, grid=_grid(last), **shared)
@@ -181,6 +182,9 @@ def _coefs(last: Any) -> Any:
     return coefs.toarray() if hasattr(coefs, "toarray") else coefs
 
 
+_IN_COMMON = {"one_C": "C", "one_s": "s", "each": "nothing"}
+
+
 def _views(model: Any, classes: list[str]) -> list[ClassView]:
     """The path of each class, with the curve and the choice of the cross-validation."""
     table = model.cv_results_
@@ -192,7 +196,12 @@ def _views(model: Any, classes: list[str]) -> list[ClassView]:
         if ends[0] is None:  # several classes have one C: the curve is one of that
             prices = [table["C_low"], table["C_high"]]
             ends = [path.knots.s[knots_at(path, each)] for each in prices]
-        s, along, band = steps(*ends, error, spread)
+        curve = steps(*ends, error, spread)
+        pick = float(np.atleast_1d(model.s_)[k])
+        if "s_low" not in table:
+            row = model.best_index_
+            curve = ending_at(curve, [(pick, error[row], spread[row])])
+        s, along, band = curve
         two = len(classes) == 2
         views.append(
             ClassView(
@@ -202,7 +211,7 @@ def _views(model: Any, classes: list[str]) -> list[ClassView]:
                 cv_s=s,
                 cv_error=along,
                 cv_error_se=band,
-                picks={str(model.rule): float(np.atleast_1d(model.s_)[k])},
+                picks={str(model.rule): pick},
             )
         )
     return views

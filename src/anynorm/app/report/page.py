@@ -47,8 +47,8 @@ def html(content: Report) -> str:
     >>> path = sparse_svm_path([[-1.0], [1.0]], [0, 1])
     >>> view = report.ClassView("1", path)
     >>> page = report.html(report.PathReport(title="A <b>bold</b> title", classes=[view]))
-    >>> "<title>A &lt;b&gt;bold&lt;/b&gt; title</title>" in page
-    True
+    >>> print(page[page.index("<title>") : page.index("</title>")])
+    <title>A &lt;b&gt;bold&lt;/b&gt; title
     """
     return _page(content, embedded=False)
 
@@ -85,8 +85,8 @@ def write_report(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = os.path.join(folder, "report.html")
     ...     report.write_report(model, file, X[80:], y[80:])
-    ...     os.path.getsize(file) < 1_000_000
-    True
+    ...     print(f"written, {os.path.getsize(file) / 1000:.0f} kB")
+    written, ... kB
     """
     if not isinstance(content, Report):
         content = report_of(content, X, y, title=title, sample_names=sample_names)
@@ -113,8 +113,8 @@ def path_html(path: SolutionPath) -> str:
     Examples
     --------
     >>> from anynorm import report, sparse_svm_path
-    >>> report.path_html(sparse_svm_path([[-1.0], [1.0]], [0, 1])).startswith("<iframe")
-    True
+    >>> print(report.path_html(sparse_svm_path([[-1.0], [1.0]], [0, 1]))[:7])
+    <iframe
     """
     content = path_content(path, "Solution path")
     page = markup.escape(_page(content, embedded=True))

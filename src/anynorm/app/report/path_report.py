@@ -121,6 +121,11 @@ class PathReport(Report):
         At least one; all with the same rows and features.
     sample_names : sequence of str or None, default=None
         The rows' names; None numbers them.
+    in_common : {"s", "C", "nothing"}, default="s"
+        What several classes have in common: moving one moves the others to the same s or the same
+        C, or leaves them where they are.
+    prices : mapping of str to float, default={}
+        For each rule the C that all classes have there, where that is what they have in common.
     """
 
     kind = "path"
@@ -128,8 +133,14 @@ class PathReport(Report):
 
     classes: Sequence[ClassView]
     sample_names: Sequence[str] | None = None
+    in_common: str = "s"
+    prices: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.in_common not in ("s", "C", "nothing"):
+            raise ValueError(
+                f"in_common must be one of 's', 'C', 'nothing'; got {self.in_common!r}."
+            )
         if not self.classes:
             raise ValueError("PathReport needs at least one ClassView in classes.")
         p = {view.path.n_features_in_ for view in self.classes}
@@ -146,6 +157,8 @@ class PathReport(Report):
         thinned = [note for _, notes in views for note in notes]
         return page | {
             "samples": texts(self.sample_names),
+            "inCommon": self.in_common,
+            "prices": {str(rule): float(C) for rule, C in self.prices.items()},
             "classes": [view for view, _ in views],
             "notes": page["notes"] + list(dict.fromkeys(thinned)),
         }
@@ -175,6 +188,35 @@ def steps(low: ArrayLike, high: ArrayLike, *values: ArrayLike) -> tuple[Array, .
     """
     places = np.column_stack([numbers(low), numbers(high)]).ravel()
     return (places, *(np.repeat(numbers(value), 2) for value in values))
+
+
+def ending_at(curve: Sequence[Array], points: Sequence[tuple[float, ...]]) -> tuple[Array, ...]:
+    """Return a curve that has these points last wherever it jumps at their place.
+
+    Where classes have C in common, one s belongs to a range of C with several scores; a pick is at
+    one of them.
+
+    Parameters
+    ----------
+    curve : sequence of ndarray of shape (m,)
+        The places, not decreasing, and values there.
+    points : sequence of tuple
+        A place and its values each; of several at one place the last counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.app.report.path_report import ending_at
+    >>> places, error = ending_at([np.array([0.0, 1.0, 1.0, 3.0]), np.full(4, 0.5)], [(1.0, 0.25)])
+    >>> places.tolist(), error.tolist()
+    ([0.0, 1.0, 1.0, 1.0, 3.0], [0.5, 0.5, 0.5, 0.25, 0.5])
+    """
+    found = tuple(curve)
+    for place, *values in points:
+        after = int(np.searchsorted(found[0], place, side="right"))
+        pairs = zip(found, (place, *values), strict=True)
+        found = tuple(np.insert(along, after, value) for along, value in pairs)
+    return found
 
 
 def _class(view: ClassView, n_classes: int) -> tuple[dict[str, Any], list[str]]:

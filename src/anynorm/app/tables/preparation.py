@@ -396,14 +396,14 @@ class Preparation(TransformerMixin, BaseEstimator):
 
         Examples
         --------
-        >>> import numpy as np, pandas as pd
+        >>> import pandas as pd
         >>> from anynorm import tables
         >>> frame = pd.DataFrame({"length": [10.0, 20.0, 30.0]})
         >>> preparation = tables.Preparation().fit(frame)
         >>> coef, intercept = preparation.to_original_units([2.0], 1.0)
         >>> scaled = preparation.transform(frame) @ [2.0] + 1.0
-        >>> np.allclose(frame.to_numpy() @ coef + intercept, scaled)
-        True
+        >>> print(scaled.round(3), (frame.to_numpy() @ coef + intercept).round(3))
+        [-1.449  1.     3.449] [-1.449  1.     3.449]
         """
         coef = np.asarray(coef, dtype=np.float64) / self.scales_
         if self.scaler_ is None or not self.scaler_.with_mean:

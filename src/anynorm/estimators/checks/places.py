@@ -26,12 +26,12 @@ def places_on_path(values: Any, name: str) -> np.ndarray:
 
 
 def only_one(given: dict[str, Any]) -> None:
-    """Check that exactly one argument of `coef_at` is given."""
+    """Check that a place on a path is given in exactly one way."""
     names = [name for name, value in given.items() if value is not None]
     if len(names) != 1:
         *others, last = given
         raise ValueError(
-            f"coef_at needs exactly one of {', '.join(others)} and {last}; got "
+            f"a place on the path is given by exactly one of {', '.join(others)} and {last}; got "
             f"{' and '.join(names) if names else 'none of them'}."
         )
 

@@ -13,7 +13,7 @@ function comparePage() {
   const table = el("table", { class: "data" }, el("caption", {}, "Models"),
     el("thead", {}, el("tr", {}, ...heads.map((text, k) => el("th", { scope: "col", class: k ? "number" : "text" }, text)))),
     el("tbody", {}, ...rows));
-  main.append(section("The models", "All were judged by the same folds, with everything chosen anew inside each: preparation, settings and features. “Above the best” compares row by row; less than two of its standard errors is no difference to speak of.",
+  main.append(section("The models", "All were judged by the same folds, with everything chosen anew inside each: preparation, settings and features. “Above the best” compares row by row; less than two of its standard errors is no difference to speak of. The lowest of several errors flatters its model a little.",
     card(title + " of rows that no search has seen", host), el("div", { class: "scroll" }, table)));
   onWidth(host, (width) => drawModels(host, width));
 }

@@ -6,6 +6,9 @@ const RULES = {
   one_se: "The smallest s within one standard error of the best.",
   fewest: "The fewest features at nearly the lowest error.",
 };
+const IN_COMMON = {
+  s: "all have the same s.", C: "all have the same C, and each its own s.", nothing: "each has its own s and C.",
+};
 const CHOSE = "folds that chose s";
 const COLOURS = 8;
 const THUMB = 18;
@@ -28,7 +31,7 @@ class Explorer {
     this.views = data.classes.map((view) => new View(view));
     this.end = Math.max(...this.views.map((view) => Math.max(view.path.end, ...view.picks.map(([, s]) => s))));
     this.index = 0;
-    this.s = Math.min(this.views[0].start(), this.end);
+    this.#goTo(this.views[0].chosen);
     this.samples = data.samples || null;
     // several classes: one curve of the whole classifier, or one for each class
     const curves = new Set(data.classes.map((view) => JSON.stringify(view.cv)));
@@ -62,12 +65,36 @@ class Explorer {
   }
 
   // The class of highest out-of-fold value against the true one, all classes together.
-  #judgedTogether(s) {
-    return judgeTogether(this.codes, this.views.map((view) => view.oof.at(s)));
+  #judgedTogether(places) {
+    return judgeTogether(this.codes, this.views.map((view, k) => view.oof.at(places[k])));
   }
 
   get view() {
     return this.views[this.index];
+  }
+
+  // The place on the path of the class that is shown.
+  get s() {
+    return this.places[this.index];
+  }
+
+  // Every class where a rule has it; without one, where each opens.
+  #goTo(rule) {
+    const common = data.inCommon === "s" ? this.view : null;
+    this.places = this.views.map((view) => Math.min((common || view).start(rule), this.end));
+    const ranges = this.views.map((view, k) => view.path.at(this.places[k]).prices);
+    const shared = [Math.max(...ranges.map(([low]) => low)), Math.min(...ranges.map(([, high]) => high))];
+    this.price = data.prices[rule] ?? (data.inCommon === "C" && shared[0] <= shared[1] ? onePrice(shared) : null);
+  }
+
+  // This class at s, and the others where they have the same s or C, or where they are.
+  #follow(s, price) {
+    const here = Math.max(0, Math.min(s, this.end));
+    this.price = data.inCommon === "C" ? price ?? onePrice(this.view.path.at(here).prices) : null;
+    this.places = this.places.map((place, k) => {
+      if (k === this.index || data.inCommon === "s") return here;
+      return data.inCommon === "C" ? this.views[k].path.ofPrice(this.price) : place;
+    });
   }
 
   // How far to show the path at first: paths may run on for long after the last pick, or (where
@@ -86,7 +113,7 @@ class Explorer {
   }
 
   #build() {
-    const described = this.views.length > 1 ? " A tab per class, each against the rest; all share one s." : "";
+    const described = this.views.length > 1 ? " A tab per class, each against the rest; " + IN_COMMON[data.inCommon] : "";
     this.panel.append(
       section("Along the path", "Drag in the figure or the slider, or type. Between joints every weight moves on a straight line: what is shown is the exact solution for that s." + described,
         this.#controls(),
@@ -148,7 +175,7 @@ class Explorer {
     }
     this.problem.textContent = "";
     const kept = input === this.inputs.C ? input.value : null;
-    this.set(s);
+    this.set(s, kept !== null ? value : undefined);
     if (kept !== null) this.inputs.C.value = kept;
   }
 
@@ -258,11 +285,11 @@ class Explorer {
 
   // On paper, where there are no tabs: the features of the other classes.
   #printOthers() {
-    const others = this.views.filter((view) => view !== this.view);
-    this.printed.replaceChildren(...others.map((view) => {
-      const weights = [...view.path.at(this.s).weights].sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, MOST_PRINTED);
+    const others = this.views.map((view, k) => [view, this.places[k]]).filter(([view]) => view !== this.view);
+    this.printed.replaceChildren(...others.map(([view, s]) => {
+      const weights = [...view.path.at(s).weights].sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, MOST_PRINTED);
       const rows = weights.map(([j, value]) => el("tr", {}, el("th", { scope: "row", class: "text" }, featureName(j)), el("td", { class: "number" }, num(value, 6))));
-      return section(`Features of ${view.name} at s = ${num(this.s)}`, null,
+      return section(`Features of ${view.name} at s = ${num(s)}`, null,
         el("table", { class: "data narrow" }, el("caption", {}, "Features of " + view.name),
           el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Feature"), el("th", { scope: "col", class: "number" }, "Weight at s"))),
           el("tbody", {}, ...rows)));
@@ -272,14 +299,19 @@ class Explorer {
   choose(k) {
     this.index = k;
     this.problem.textContent = "";
+    if (this.s > this.limit) this.#show(this.end);
     this.place = this.view.path.at(this.s);
     this.#drawFigures();
     this.#fillRules();
     this.show();
   }
 
-  set(s) {
-    this.s = Math.max(0, Math.min(s, this.end));
+  set(s, price) {
+    this.#follow(s, price);
+    this.#shown();
+  }
+
+  #shown() {
     if (this.s > this.limit) this.#show(this.end);
     if (this.pending) return;
     this.pending = true;
@@ -428,7 +460,7 @@ class Explorer {
     spread(at.map((place, k) => place + k * 1e-6), 62, frame.left + 20, frame.right - 20).forEach((label, k) => {
       const kind = picks[k][0] === chosen ? " chosen" : "";
       frame.add("path", { class: "pick" + kind, d: `M${at[k]} ${frame.bottom}V${frame.top - 2}L${label} ${frame.top - 8}` });
-      frame.add("text", { class: "pickname" + kind, x: label, y: frame.top - 12, "text-anchor": "middle", onclick: () => this.set(picks[k][1]) }, picks[k][0]);
+      frame.add("text", { class: "pickname" + kind, x: label, y: frame.top - 12, "text-anchor": "middle", onclick: () => { this.#goTo(picks[k][0]); this.#shown(); } }, picks[k][0]);
     });
     this.curveFrame = frame;
     this.curveCursor = frame.add("line", { class: "cursor", y1: frame.top, y2: frame.bottom });
@@ -515,7 +547,7 @@ class Explorer {
         training: view.training ? view.training.at(s) : null,
       });
     }
-    const together = this.codes ? this.#judgedTogether(s) : null;
+    const together = this.codes ? this.#judgedTogether(this.places) : null;
     if (together) showTogether(this.togetherHost, this.views.map((each) => each.name), together, this.samples, CHOSE);
     this.#write(place, together);
     this.#move();
@@ -538,7 +570,9 @@ class Explorer {
     if (out.all) out.all.textContent = `${together.wrong.length} of ${together.n}`;
     if (out.oof) out.oof.textContent = judged ? `${judged.errors} of ${judged.n}` : "–";
     this.inputs.s.value = num(s, 6).replace("−", "-");
-    this.inputs.C.value = num(onePrice(place.prices), 6).replace("−", "-");
+    const free = place.prices[0] === 0 && place.prices[1] === Infinity;
+    this.inputs.C.placeholder = free ? "any" : "";
+    this.inputs.C.value = free ? "" : num(this.price ?? onePrice(place.prices), 6).replace("−", "-");
     this.inputs.count.value = String(count);
     for (const input of Object.values(this.inputs)) input.removeAttribute("aria-invalid");
     this.problem.textContent = "";
@@ -567,13 +601,14 @@ class Explorer {
     this.ruleBody.replaceChildren(...view.picks.map(([rule, s]) => {
       const place = view.path.at(s);
       const cv = view.cv ? view.cv.at(s) : null;
-      const wrong = this.codes ? this.#judgedTogether(s) : view.oof ? judge(view.target, view.oof.at(s)) : null;
+      const places = this.views.map((each) => (data.inCommon === "s" ? s : each.start(rule)));
+      const wrong = this.codes ? this.#judgedTogether(places) : view.oof ? judge(view.target, view.oof.at(s)) : null;
       const about = el("th", { scope: "row", class: "text" }, WORDS[rule] ? term(rule) : rule, rule === view.chosen ? " (chosen)" : "",
         RULES[rule] ? el("small", { class: "muted" }, " " + RULES[rule]) : null);
       return el("tr", { class: rule === view.chosen ? "chosen" : "" }, about,
         ...[num(s), pricesText(place.prices), String(place.weights.size), cv ? percent(cv.error) + (cv.se !== null ? " ± " + percent(cv.se) : "") : "–",
           wrong ? `${wrong.errors} of ${wrong.n}` : "–"].map((text) => el("td", { class: "number" }, text)),
-        el("td", { class: "number" }, el("button", { type: "button", class: "button go", "aria-label": "Go to the pick of " + rule, onclick: () => this.set(s) }, "Go")));
+        el("td", { class: "number" }, el("button", { type: "button", class: "button go", "aria-label": "Go to the pick of " + rule, onclick: () => { this.#goTo(rule); this.#shown(); } }, "Go")));
     }));
   }
 }

@@ -39,7 +39,7 @@ function closing() {
   if (wordsUsed.size) {
     parts.push(card("Words", el("dl", { class: "words" }, ...[...wordsUsed].flatMap((word) => [el("dt", {}, word), el("dd", {}, WORDS[word])]))));
   }
-  if (parts.length) main.append(section("About this model", null, el("div", { class: "cards two" }, ...parts)));
+  if (parts.length) main.append(section(data.models ? "About these models" : "About this model", null, el("div", { class: "cards two" }, ...parts)));
 }
 
 // Tables wider than the screen say so.

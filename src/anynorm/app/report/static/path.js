@@ -187,9 +187,9 @@ class View {
     this.cv = packed.cv ? new Curve(packed.cv) : null;
   }
 
-  // Where the page opens: the chosen pick, otherwise the middle of the path.
-  start() {
-    const pick = this.picks.find(([rule]) => rule === this.chosen);
+  // Where a rule has this class, by default the chosen one; without one, the middle of the path.
+  start(rule = this.chosen) {
+    const pick = this.picks.find(([name]) => name === rule);
     return pick ? pick[1] : this.path.s[this.path.s.length >> 1];
   }
 }
