@@ -35,7 +35,9 @@ FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 # What pages show as it was printed, and what differs from one machine to the next: rounding, gaps,
 # which are anything below tol, and times.
 _ROUNDING = re.compile(r"\b\d(?:\.\d+)?e-[1-9]\d\b")
-_GAP = re.compile(r"\b(gap(?: of a fit is)?|differences up to|certified to) \d(?:\.\d)?e[-+]\d\d")
+_GAP = re.compile(
+    r"\b(gap(?: of a fit is)?|differences up to|certified to|within) \d(?:\.\d)?e[-+]\d\d"
+)
 _TIME = re.compile(r"\b\d+(?:\.\d+)? s\b")
 
 
