@@ -1,4 +1,4 @@
-"""Support vector machines with any slack norm, and a certificate on every fit.
+"""Support vector machines that are sparse, robust or small, with certificates.
 
 Names are loaded when they are first used (PEP 562), so ``import anynorm`` is as cheap as an
 empty module: neither scikit-learn nor Numba is imported before an estimator is asked for.  The

@@ -1,10 +1,18 @@
-"""Fitted classifiers show their score, what they use and their certificate in a notebook."""
+"""Fitted estimators show their score, what they use and their certificate in a notebook."""
 
 import numpy as np
 import pytest
 from sklearn import config_context
 
-from anynorm import LeastSquaresSVC, LinearSVC, SparseSVC, SparseSVCCV
+from anynorm import (
+    ConstrainedLasso,
+    ConstrainedLassoCV,
+    LeastSquaresSVC,
+    LinearSVC,
+    Reweighted,
+    SparseSVC,
+    SparseSVCCV,
+)
 from anynorm.datasets import make_relevant
 
 X, Y = make_relevant(n_relevant=4, random_state=0)
@@ -36,6 +44,16 @@ def test_scores_of_searches_and_of_leaving_one_out():
     model = LeastSquaresSVC(leave_one_out=True).fit(X, Y)
     assert f"<b>Leave-one-out error</b> {model.loo_error_:.1%}" in shown(model)
     assert "<b>Support vectors</b> 100" in shown(model)
+
+
+def test_regressions_and_walks_around_others_show_theirs():
+    model = ConstrainedLassoCV(cv=3).fit(X, Y)
+    error = np.mean((Y - ConstrainedLasso(model.radius_).fit(X, Y).predict(X)) ** 2)
+    assert f"<b>Cross-validated mean squared error</b> {-model.best_score_:.4g}" in shown(model)
+    assert -model.best_score_ > error
+    for fitted in (model, Reweighted(LinearSVC()).fit(X, Y)):
+        assert f"<b>Features</b> {np.count_nonzero(fitted.coef_)} of 200" in shown(fitted)
+        assert "<b>Certificate</b> optimal: primal" in shown(fitted)
 
 
 def test_text_where_diagrams_are_not_wanted():

@@ -77,6 +77,15 @@ def test_columns_with_commas_between_them_are_told_apart(data, tmp_path):
     assert "--keep a,z: there is no such column." in said
 
 
+def test_folders_and_unknown_models_are_named_as_what_they_are(data, tmp_path):
+    """A folder was "the system says: is a directory", --models was told as --model."""
+    said = invoke("predict", tmp_path, data, code=2).stderr
+    assert f"{tmp_path}: this is a folder; give a model file." in said.replace("\n", " ")
+    said = invoke("compare", data, "-t", "status", "--models", "sparse,svm", code=2).stderr
+    assert "--models takes some of sparse, reweighted, " in said
+    assert "got svm." in said
+
+
 def test_s_is_the_size_of_the_weights(data, tmp_path):
     """Where --max-features ended the path before the chosen s, that s was told, not the model's."""
     found = json.loads(

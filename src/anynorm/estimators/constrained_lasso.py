@@ -14,6 +14,7 @@ from anynorm.estimators._docs import documented_like
 from anynorm.estimators._fitting import deadline, keep, limits
 from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import progress_printer, say, warn, warn_if_not_converged
+from anynorm.estimators._notebook import SummarisedEstimator
 from anynorm.estimators.checks.labels import usable_targets, usable_weights
 from anynorm.estimators.checks.matrices import check_squares, known_matrix, training_matrix
 from anynorm.estimators.checks.parameters import check_parameters, check_values
@@ -25,7 +26,7 @@ _USELESS = 1 / 200  # of the best feature's own coefficient: a smaller radius fi
 
 
 @documented_like(LinearSVC)
-class ConstrainedLasso(RegressorMixin, BaseEstimator):
+class ConstrainedLasso(SummarisedEstimator, RegressorMixin, BaseEstimator):
     r"""Least squares with a bound on the 1-norm of the coefficients, certified.
 
     With row weights :math:`v_i` it minimises

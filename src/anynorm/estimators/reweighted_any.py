@@ -20,6 +20,7 @@ from anynorm.design import Matrix
 from anynorm.design.threads import entry_point
 from anynorm.estimators._docs import documented_like
 from anynorm.estimators._fitting import keep
+from anynorm.estimators._notebook import SummarisedEstimator
 from anynorm.estimators.checks.labels import one_column
 from anynorm.estimators.checks.matrices import known_matrix, training_matrix
 from anynorm.estimators.checks.parameters import check_parameters
@@ -47,7 +48,7 @@ def _has(method: str) -> Callable[[Any], bool]:
 
 
 @documented_like(LinearSVC)
-class Reweighted(MetaEstimatorMixin, BaseEstimator):
+class Reweighted(SummarisedEstimator, MetaEstimatorMixin, BaseEstimator):
     r"""The walk from the 2-norm to the 1-norm around any 2-norm penalised estimator.
 
     Round 1 fits a clone of the estimator; each further round fits another one on features

@@ -176,6 +176,7 @@ class CVCurveDisplay:
         ax.set_xlabel("s, the 1-norm of the coefficients")
         ax.set_ylabel(f"cross-validated {self.score_name}")
         set_range(ax, s, shown_end(s, self.chosen, whole), log)
-        ax.legend(handles=handles)
+        # above the picture: both axes fill it
+        ax.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
         self.figure_, self.ax_, self.features_ax_ = ax.figure, ax, right
         return self

@@ -54,6 +54,6 @@ def test_models_are_compared_on_the_same_folds(data, tmp_path):
 
 
 def test_what_cannot_be_compared(data, tmp_path):
-    for models, said in (("sparse", "two different"), ("sparse,tree", "--model must be one of")):
+    for models, said in (("sparse", "two different"), ("sparse,tree", "--models takes some of")):
         done = invoke("compare", data, "-t", "status", "--models", models, "-o", tmp_path, code=2)
         assert said in done.stderr

@@ -57,11 +57,14 @@ def compare(
     """
     with output.exit_codes(quiet=quiet):
         from anynorm.app.job.comparing import run_compare, write_comparison
-        from anynorm.app.job.options import FitOptions
+        from anynorm.app.job.options import RULES, FitOptions, OptionError
         from anynorm.app.job.writing import usable_folder
         from anynorm.app.tables import read_table
 
         wanted = [name.strip() for name in models.split(",") if name.strip()]
+        for name in wanted:
+            if name not in RULES:
+                raise OptionError(f"--models takes some of {', '.join(RULES)}; got {name}.")
         options = [
             FitOptions(
                 model=name, scale=scale, scoring=scoring, cv=cv, rule=rule, seed=seed, jobs=jobs,

@@ -122,6 +122,8 @@ def load_classifier(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     """Return the classifier of a model file and what was kept with it."""
     if not pathlib.Path(path).exists():
         raise ModelFileError(f"{path}: there is no such file.")
+    if pathlib.Path(path).is_dir():
+        raise ModelFileError(f"{path}: this is a folder; give a model file.")
     model, metadata = load_model(path), load_metadata(path)
     if not isinstance(model, BaseEstimator) or not is_classifier(model):
         raise ModelFileError(

@@ -210,7 +210,7 @@ class PointChart {
     for (const mark of marks || []) {
       frame.add("path", { class: "reference", d: `M${frame.x(mark.x) - 5} ${frame.y(mark.y)}h10m-5 -5v10` });
       const near = order.reduce((a, b) => (Math.abs(x[b] - mark.x) < Math.abs(x[a] - mark.x) ? b : a));
-      const shift = mark.y < y[near] ? 18 : -8; // away from the curve
+      const shift = mark.y < y[near] ? 20 : -14; // away from the curve and its points
       frame.add("text", { class: "tick", x: frame.x(mark.x) - 8, y: frame.y(mark.y) + shift, "text-anchor": "end" }, mark.text);
     }
     [...x].forEach((_, i) => {

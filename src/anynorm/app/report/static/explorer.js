@@ -26,6 +26,12 @@ function onePrice([low, high]) {
   return low === 0 ? high / 2 : Math.sqrt(low * high);
 }
 
+// 2nd, 3rd, 4th, 11th, 22nd.
+function ordinal(n) {
+  const teens = n % 100 > 10 && n % 100 < 14;
+  return n + (teens ? "th" : { 1: "st", 2: "nd", 3: "rd" }[n % 10] || "th");
+}
+
 class Explorer {
   constructor(host) {
     this.views = data.classes.map((view) => new View(view));
@@ -257,7 +263,7 @@ class Explorer {
   #features() {
     const host = el("div", {});
     const stretch = (j) => this.view.path.stretchAt(j, this.s);
-    const again = (j) => (stretch(j).number > 1 ? ` (time ${stretch(j).number})` : "");
+    const again = (j) => (stretch(j).number > 1 ? ` (${ordinal(stretch(j).number)} time)` : "");
     const weight = (j) => this.place.weights.get(j) || 0;
     const columns = [
       { key: "feature", label: "Feature", value: featureName, head: true, text: true },
