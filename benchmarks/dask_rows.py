@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -143,7 +143,8 @@ def peaks_of(client: Any) -> Iterator[dict[int, int]]:
     def look() -> None:
         while not done.wait(0.1):
             for process in processes:
-                seen[process.pid] = max(seen.get(process.pid, 0), process.memory_info().rss)
+                with suppress(psutil.NoSuchProcess):  # its nanny has ended it
+                    seen[process.pid] = max(seen.get(process.pid, 0), process.memory_info().rss)
 
     thread = threading.Thread(target=look)
     thread.start()
