@@ -68,7 +68,7 @@ class Sizes:
     paths: tuple[tuple[Data, float], ...]
     fits: tuple[Fit, ...]
     text: Data
-    text_goals: tuple[tuple[str, float, float], ...]
+    text_goals: tuple[tuple[str, float, float, float], ...]  # the last is the peer's gap
     widths: tuple[Data, ...]
 
 
@@ -100,10 +100,14 @@ FULL = Sizes(
     ),
     text=Data("text", 50_000, 50_000, 2),
     text_goals=(
-        ("squared hinge", 1.0, 2),
-        ("squared hinge", 100.0, 5),
-        ("logistic", 1.0, 2),
-        ("logistic", 100.0, 5),
+        ("squared hinge", 1.0, 2, 1e-6),
+        ("squared hinge", 100.0, 5, 1e-6),
+        ("logistic", 1.0, 2, 1e-6),
+        ("logistic", 100.0, 5, 1e-6),
+        ("squared hinge", 1.0, 2, 1e-3),
+        ("squared hinge", 100.0, 10, 1e-3),
+        ("logistic", 1.0, 2, 1e-3),
+        ("logistic", 100.0, 10, 1e-3),
     ),
     widths=tuple(Data("dense", 100, p, 1) for p in (1000, 10_000, 100_000)),
 )
@@ -116,7 +120,7 @@ QUICK = Sizes(
         Fit(Data("binary", 300, 30, 0), 1e-6, HIGHS, 3, 1.0),
     ),
     text=Data("text", 1000, 1000, 2),
-    text_goals=(("squared hinge", 1.0, 2), ("logistic", 1.0, 2)),
+    text_goals=(("squared hinge", 1.0, 2, 1e-6), ("logistic", 1.0, 2, 1e-3)),
     widths=tuple(Data("dense", 20, p, 1) for p in (100, 1000)),
 )
 
@@ -433,20 +437,21 @@ class Run:
         )
         return measured
 
-    def text(self, loss: str, C: float, goal: float, gap: float = 1e-6) -> Row:
-        """A smooth loss with the 1-norm against scikit-learn."""
+    def text(self, loss: str, C: float, goal: float, peer_gap: float, gap: float = 1e-6) -> Row:
+        """A smooth loss with the 1-norm against scikit-learn, which may be asked for less."""
         data = self.sizes.text
         mine = self.text_fit(data, loss, C, gap)
         tight = self._call("text_ours", data, loss=loss, C=C, gap=0.01 * gap, repeats=0)
         mine["gap"] = max(relative_gap(mine["value"], tight["bound"], data.n), 0.0)
         arguments = {
             "folder": self.folder, "data": dataclasses.asdict(data), "loss": loss, "C": C,
-            "gap": gap, "bound": tight["bound"], "repeats": self.repeats,
+            "gap": peer_gap, "bound": tight["bound"], "repeats": self.repeats,
         }  # fmt: skip
         trials = harness.call_each("benchmarks.sparse:text_peer", arguments, limit=self.limit)
-        other, note = time_needed(trials, gap, self.limit)
+        other, note = time_needed(trials, peer_gap, self.limit)
+        against = "" if peer_gap == gap else f", against a gap of {peer_gap:g}"
         return Row(
-            work=f"{loss} + 1-norm, {data}, C={C:g}, gap {gap:g}",
+            work=f"{loss} + 1-norm, {data}, C={C:g}, gap {gap:g}{against}",
             ours=measured(mine),
             other=f"scikit-learn {TEXT_LOSSES[loss].estimator} {measured(other)}",
             ratio=other["cpu"] / mine["cpu"] if mine["certified_gap"] <= gap else None,
@@ -521,8 +526,9 @@ class Run:
         for fit in self.sizes.fits:
             job = functools.partial(self.one_fit, fit)
             jobs.append((str(fit), harness.in_time(self.limit, str(fit), fit.speedup, job)))
-        for loss, C, goal in self.sizes.text_goals:
-            name, job = f"{loss}, C={C:g}", functools.partial(self.text, loss, C, goal)
+        for loss, C, goal, peer_gap in self.sizes.text_goals:
+            name = f"{loss}, C={C:g}, peer at {peer_gap:g}"
+            job = functools.partial(self.text, loss, C, goal, peer_gap)
             jobs.append((name, harness.in_time(self.limit, name, goal, job)))
         return [
             *jobs,
