@@ -217,14 +217,21 @@ def dense_regression(
     return X, signal + rng.standard_normal(n) * signal.std() / ratio
 
 
-def skewed_table(n: int, p: int, *, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Mostly zeros and a long tail, as shares of words in mails: like spambase."""
+def skewed_table(
+    n: int, p: int, *, seed: int = 0, strength: float = 0.5
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mostly zeros and a long tail, as shares of words in mails: like spambase.
+
+    The larger the strength, the more a word says about the class.
+    """
     rng = np.random.default_rng(seed)
     y = np.where(rng.random(n) < 0.4, 1.0, -1.0)
     share = rng.uniform(0.05, 0.35, p)
     effect = rng.normal(0, 1.2, p) * (rng.random(p) < 0.7)
     topics = rng.normal(size=(n, 6)) @ rng.normal(0, 0.6, (6, p))
-    chance = 1 / (1 + np.exp(-(np.log(share / (1 - share)) + 0.5 * effect * y[:, None] + topics)))
+    chance = 1 / (
+        1 + np.exp(-(np.log(share / (1 - share)) + strength * effect * y[:, None] + topics))
+    )
     X = (rng.random((n, p)) < chance) * np.exp(rng.normal(-0.5, 1.3, (n, p)))
     X[:, -2:] = np.exp(rng.normal(3, 1.5, (n, 2)) + 0.5 * y[:, None])
     return np.round(X, 2), y

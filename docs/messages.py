@@ -24,7 +24,7 @@ PARTS = {
         "plotting",
     ),
     "Data files": ("app/tables",),
-    "The command": ("app/job", "app/cli"),
+    "The command": ("app/job", "app/cli", "app/apart"),
     "Model files and ONNX": ("app/model_files", "app/onnx", "app/atomic.py"),
     "Reports": ("app/report",),
 }

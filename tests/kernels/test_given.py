@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
 from anynorm.kernels.gram import Gram, make_gram
@@ -46,6 +47,21 @@ def test_bad_kernels_say_what_is_wrong(kernel, message):
 def test_bad_precomputed_matrices_say_what_is_wrong(K, message):
     with pytest.raises(ValueError, match=message):
         Gram.precomputed(K)
+
+
+@pytest.mark.parametrize(
+    "rows", [X.astype(np.float32), X, sp.csr_array(X)], ids=["float32", "float64", "csr"]
+)
+def test_functions_are_symmetric_up_to_the_rounding_of_their_own_type(rows):
+    """On some processors float32 products of (A, B) are rounded in another way than of (B, A)."""
+
+    def rounded(A, B):
+        wide = np.exp((A @ B.T).toarray() if sp.issparse(A) else np.asarray(A @ B.T, float))
+        return wide.astype(np.float32) * np.float32(1 + 1e-6 * (A[0, 0] > B[0, 0]))
+
+    assert make_gram(rows, rounded).n == 13
+    with pytest.raises(ValueError, match="not symmetric"):
+        make_gram(X, lambda A, B: rounded(A, B).astype(float))
 
 
 def test_float32_matrices_are_symmetric_up_to_their_own_rounding():

@@ -55,6 +55,19 @@ def test_rows_are_those_of_the_kernel(kind, n):
     rows.release(slots)
 
 
+@pytest.mark.parametrize("n", [400, FEW_POINTS + 1])
+@pytest.mark.parametrize("sharers", [1, 3])
+def test_all_rows_are_named_in_the_order_that_they_have(n, sharers):
+    gram = Gram.rbf(rows_of_features(n), 0.3)
+    rows = KernelRows(gram, 1 << 24, sharers=sharers)
+    assert rows.all_fit
+    rows.release(rows.load(np.array([7, 300, 2])))
+    K, order = rows.matrix()
+    assert sharers == 1 or np.array_equal(order, np.arange(n))
+    np.testing.assert_allclose(K, gram.block(order, slice(None)), atol=10 * rows.entry_error)
+    assert not KernelRows(Gram.rbf(rows_of_features(2000), 0.3), 1 << 20).all_fit
+
+
 def test_rows_make_room_for_others_but_not_while_they_are_held():
     n = FEW_POINTS + 1
     gram = Gram.rbf(rows_of_features(n), 0.2)

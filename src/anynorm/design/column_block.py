@@ -59,14 +59,14 @@ class ColumnBlock:
         """The chosen columns as a dense array."""
         _, indices, values = self.arrays
         if not indices.size:
-            return values.reshape(-1, self.n)[columns].T
+            return values.reshape(self.p, self.n)[columns].T
         return self.stored()[:, columns].toarray()
 
     def stored(self) -> sp.csc_array:
         """All columns as SciPy has them."""
         indptr, indices, values = self.arrays
         if not indices.size:
-            return sp.csc_array(values.reshape(-1, self.n).T)
+            return sp.csc_array(values.reshape(self.p, self.n).T)
         size = indptr[-1]
         return sp.csc_array((values[:size], indices[:size], indptr), shape=(self.n, self.p))
 

@@ -142,10 +142,13 @@ class Crew(ABC):
         Whether the blocks are.
     rounds : int
         How many times the parts were asked.
+    on_round : callable or None
+        Called without arguments after each time; crews of turned blocks have the same.
     """
 
     def __init__(self) -> None:
         self.shape, self.sparse, self.rounds = (0, 0), False, 0
+        self.on_round: Callable[[], None] | None = None
 
     def describe(self) -> Sums:
         """Look at all blocks once: labels, weights; afterwards `shape` and `sparse` are known."""
@@ -164,6 +167,8 @@ class Crew(ABC):
         self.rounds += 1
         first, *others = self._answers(job, message)
         answer = sum(others, start=first)
+        if self.on_round is not None:
+            self.on_round()
         if getattr(answer, "lost", 0):
             raise RowsLost
         return answer
@@ -174,7 +179,7 @@ class Crew(ABC):
         Its blocks are dense and have so many columns.
         """
         crew = self._turned(turn, given)
-        crew.shape = self.shape[0], columns
+        crew.shape, crew.on_round = (self.shape[0], columns), self.on_round
         return crew
 
     @abstractmethod

@@ -20,7 +20,19 @@ if TYPE_CHECKING:
 
 _WAIT = 1.0  # seconds between two looks at the workers
 _TIMEOUT = "60s"  # that a cluster may be without any worker, unless the configuration says more
-_KEY = "anynorm.worker-timeout"
+TIMEOUT_KEY = "anynorm.worker-timeout"
+"""The entry of Dask's configuration that says how long that may be."""
+
+
+class WorkersGone(RuntimeError):
+    """A cluster has had no worker for longer than it may; `seconds` says how long that is."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"the cluster has had no worker for {seconds:g} s. Start some, or wait longer: "
+            f"dask.config.set({{{TIMEOUT_KEY!r}: '10 min'}})."
+        )
+        self.seconds = seconds
 
 
 class Part(NamedTuple):
@@ -51,7 +63,7 @@ class DaskCrew(Crew):
     @classmethod
     def computing(cls, client: Client, blocks: list[Any]) -> Self:
         """Have workers that know this package compute delayed blocks."""
-        _check_installed(client)
+        check_installed(client)
         return cls(client, client.compute(blocks))
 
     @property
@@ -85,7 +97,7 @@ class DaskCrew(Crew):
 
     def _plan(self) -> list[Part]:
         """Wait for all blocks, and see where they are."""
-        self._wait(self._blocks)
+        wait_for(self.client, self._blocks)
         for block in self._blocks:
             if block.status == "error":
                 block.result()  # raises what went wrong there
@@ -109,7 +121,7 @@ class DaskCrew(Crew):
                 for part in self._parts
             ]  # fmt: skip
             try:
-                self._wait(tasks)
+                wait_for(self.client, tasks)
                 answers = self.client.gather(tasks)
             except KilledWorker:
                 self._parts = self._plan()
@@ -122,26 +134,29 @@ class DaskCrew(Crew):
                 self._parts = self._plan()
             return [answer.sums for answer in answers]
 
-    def _wait(self, futures: Sequence[Future]) -> None:
-        """Wait for all of them, but no longer than the time-out while there is no worker."""
-        import dask
-        from distributed import wait
 
-        allowed = dask.utils.parse_timedelta(dask.config.get(_KEY, _TIMEOUT))
-        seen = time.monotonic()
-        while True:
-            try:
-                wait(futures, timeout=_WAIT)
-                return
-            except TimeoutError:
-                now = time.monotonic()
-                if self.client.scheduler_info(n_workers=-1)["workers"]:
-                    seen = now
-                if now - seen > allowed:
-                    raise RuntimeError(
-                        f"the cluster has had no worker for {allowed:g} s. Start some, or wait "
-                        f"longer: dask.config.set({{{_KEY!r}: '10 min'}})."
-                    ) from None
+def worker_timeout() -> float:
+    """The seconds that a cluster may be without any worker."""
+    import dask
+
+    return float(dask.utils.parse_timedelta(dask.config.get(TIMEOUT_KEY, _TIMEOUT)))
+
+
+def wait_for(client: Client, futures: Sequence[Future]) -> None:
+    """Wait for all of them, but no longer than the time-out while there is no worker."""
+    from distributed import wait
+
+    allowed, seen = worker_timeout(), time.monotonic()
+    while True:
+        try:
+            wait(futures, timeout=_WAIT)
+            return
+        except TimeoutError:
+            now = time.monotonic()
+            if client.scheduler_info(n_workers=-1)["workers"]:
+                seen = now
+            if now - seen > allowed:
+                raise WorkersGone(allowed) from None
 
 
 def _itself(given: Any) -> Any:
@@ -166,7 +181,7 @@ def _work(blocks: list[Block], job: Job, message: Any, before: int | None, now: 
         return _Said(worker.address, job(blocks, message))
 
 
-def _check_installed(client: Client) -> None:
+def check_installed(client: Client) -> None:
     """Raise where a worker cannot import this package."""
     said = client.run(eval, "__import__('importlib.util').util.find_spec('anynorm') is not None")
     missing = sorted(address for address, found in said.items() if not found)

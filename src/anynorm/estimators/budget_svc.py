@@ -110,12 +110,14 @@ class BudgetSVC(KernelClassifier):
         number of support vectors: ``primal - dual`` is what the budget costs at most, and ``gap``
         the same relative to the primal value.  Its status is "optimal" only where that is next to
         nothing.  The dual value is that of the problem's own solution, to a gap of 0.01 where there
-        are more than 4000 rows.  Above 30 000 rows it is the value at the dual variables of the
-        problem over the span, or at 60 000 of them: a bound still, but a weak one, with a gap of
-        nearly 1 where the rows are many.  Without ``strict=True`` it is ``certificate_``.
+        are more than 4000 rows, and of 0.1 above 30 000, as far as it gets in four iterations for
+        each row.  Above 60 000 rows, or 30 000 of many features, it is the value at the dual
+        variables of the problem over the span, or at 60 000 of them: a bound still, but a weak one,
+        with a gap of nearly 1 where the rows are many.  Without ``strict=True`` it is
+        ``certificate_``.
     n_support_full_ : ndarray of shape (K,)
         The number of rows of each class that have a dual variable in ``certificate_full_``: the
-        support vectors without a limit up to 30 000 rows.
+        support vectors without a limit, as far as that problem is solved.
     n_iter_, n_features_in_, feature_names_in_ : as in `SVC`
 
     See Also
@@ -131,9 +133,10 @@ class BudgetSVC(KernelClassifier):
 
     With ``strict=True`` rows are chosen by forward selection (Keerthi, Chapelle and DeCoste):
     of some drawn at random, half of them support vectors without a budget, the one joins that lets
-    the objective fall furthest; then rows are exchanged until nothing improves.  The result, the
+    the objective fall furthest; then rows are exchanged until nothing improves.  Random rows, the
     rows next to the centres of k-means in the kernel's space, and those that the path of the 1-norm
-    SVM on a kernel dictionary uses are compared on held-out rows.  Where there are more rows than
+    SVM on a kernel dictionary uses are taken instead where they are better on held-out rows, by two
+    standard errors of the number of errors.  Where there are more rows than
     4000, and than fifty for each in the budget, a sample of them chooses; the coefficients are
     always those of all rows.  Where the problem without a limit has no more than B support vectors,
     its solution is taken.

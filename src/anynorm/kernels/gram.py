@@ -40,8 +40,7 @@ from anynorm.kernels.sums import WORTH_COMPILED, DenseSums, ExponentialSums, Ker
 _PRODUCTS_PER_COPY = 50.0  # how long an entry of X takes to be copied
 _WORTH_HALVING = 512  # columns from which pairs of them are evaluated once only,
 _HALVED_ENTRIES = 1 << 22  # if no more than this of X, 32 MB, is taken at once
-_SYMMETRY = {np.dtype(np.float32): 1e-5}  # of the largest entry: what rounding may have made
-_WIDE_SYMMETRY = 1e-8  # the same for the other types, float64 first
+_SYMMETRY, _NARROW_SYMMETRY = 1e-8, 1e-5  # of the largest entry: rounding of float64, of float32
 _PROBED_ROWS = 32  # of X, by which a function is seen not to be symmetric
 
 
@@ -102,7 +101,8 @@ class Gram:
             few = np.unique(np.linspace(0, gram.n - 1, min(gram.n, _PROBED_ROWS)).astype(int))
             first, second = few[: len(few) // 2], few[len(few) // 2 :]
             if len(first):
-                _check_symmetric(gram.block(first, second), gram.block(second, first).T)
+                block, mirrored = gram.block(first, second), gram.block(second, first).T
+                _check_symmetric(block, mirrored, _is_narrow(gram.kernel, X))
         return gram
 
     @classmethod
@@ -133,7 +133,8 @@ class Gram:
             )
         gram = _GivenMatrix(K)
         for rows in row_ranges(gram.n, gram.n):
-            _check_symmetric(gram.block(rows, slice(None)), np.asarray(K[:, rows]).T)
+            mirrored = np.asarray(K[:, rows]).T
+            _check_symmetric(gram.block(rows, slice(None)), mirrored, K.dtype == np.float32)
         return gram
 
     @classmethod
@@ -350,9 +351,18 @@ def _origin(X: Any) -> Array | None:
     return None if square <= spread else mean
 
 
-def _check_symmetric(block: Array, mirrored: NDArray[Any]) -> None:
+def _is_narrow(kernel: Kernel, X: Any) -> bool:
+    """Whether a kernel's values have the digits of float32: its rows have, or it makes them so."""
+    if X.dtype == np.float32:
+        return True
+    if isinstance(X, DeviceDesign):
+        return False
+    return bool(getattr(kernel.pairs(X[:1], X[:1]), "dtype", None) == np.float32)
+
+
+def _check_symmetric(block: Array, mirrored: NDArray[Any], narrow: bool) -> None:
     size = max(float(np.abs(block).max(initial=0.0)), 1e-300)
-    allowed = _SYMMETRY.get(mirrored.dtype, _WIDE_SYMMETRY)
+    allowed = _NARROW_SYMMETRY if narrow else _SYMMETRY
     if float(np.abs(block - mirrored).max(initial=0.0)) > allowed * size:
         raise ValueError(
             "the kernel is not symmetric: k(x, z) and k(z, x) differ. "

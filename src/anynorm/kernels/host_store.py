@@ -56,6 +56,10 @@ class HostStore:
             strips = -(-(part.stop - part.start) // STRIP)
             share(add_rows, strips, self._rows, slots, weights, scores, part.start)
 
+    def matrix(self, slots: Index | None) -> NDArray[Any]:
+        """Return all rows, or a copy of some."""
+        return self._rows if slots is None else self._rows.take(slots, axis=0)
+
     def take(self, slots: Index, columns: Index, out: NDArray[Any]) -> None:
         """Put some columns of rows into `out`."""
         share(take_columns, len(slots), self._rows, slots, columns, out)

@@ -12,14 +12,18 @@ ROWS = 16  # of a part of a small square
 @loop
 def small_square(first, last, store, slots, index, known, place, out):
     """K[index, index], from rows and from entries known; some times `ROWS` of its rows."""
-    for i in range(first * ROWS, min(last * ROWS, index.size)):
-        row = store[slots[i]]
-        for j in range(i + 1):
-            if place[i] >= 0 and place[j] >= 0:
-                out[i, j] = known[place[i], place[j]]
-            else:
-                out[i, j] = row[index[j]]
-            out[j, i] = out[i, j]
+    for part in range(first, last):
+        begin, end = part * ROWS, min((part + 1) * ROWS, index.size)
+        for i in range(begin, end):
+            row, own = store[slots[i]], place[i]
+            for j in range(i + 1):
+                if own >= 0 and place[j] >= 0:
+                    out[i, j] = known[own, place[j]]
+                else:
+                    out[i, j] = row[index[j]]
+        for j in range(end):  # the other half, some neighbours at a time
+            for i in range(max(begin, j + 1), end):
+                out[j, i] = out[i, j]
 
 
 @loop

@@ -74,6 +74,9 @@ class RowStore(Protocol):
     def add(self, scores: Array, slots: Index, weights: Array) -> None:
         """Add the combination of rows to the scores."""
 
+    def matrix(self, slots: Index | None) -> NDArray[Any]:
+        """Return the rows in these slots, or in all: the store's own, or a copy."""
+
     def take(self, slots: Index, columns: Index, out: NDArray[Any]) -> None:
         """Put some columns of rows into `out`."""
 
@@ -138,7 +141,12 @@ class MatrixStore:
 
     def add(self, scores: Array, slots: Index, weights: Array) -> None:
         """Add the combination of rows to the scores."""
-        scores += weights @ self._rows.take(slots, axis=0)
+        # All of the matrix is read in less time than some of its rows are copied.
+        scores += self._rows @ np.bincount(slots, weights, len(self._rows))
+
+    def matrix(self, slots: Index | None) -> NDArray[Any]:
+        """Return all rows, which are in their places."""
+        return self._rows
 
     def take(self, slots: Index, columns: Index, out: NDArray[Any]) -> None:
         """Put some columns of rows into `out`."""
@@ -206,6 +214,11 @@ class DeviceStore:
             rows = self._place.astype(self._place.rows(self._rows, slots[some]), np.float64)
             sums = self._place.xp.matmul(self._place.put(weights[some]), rows)
             scores += self._place.host(sums)
+
+    def matrix(self, slots: Index | None) -> NDArray[Any]:
+        """Return a copy of rows in memory."""
+        rows = self._rows if slots is None else self._place.rows(self._rows, slots)
+        return np.asarray(self._place.host(rows))
 
     def take(self, slots: Index, columns: Index, out: NDArray[Any]) -> None:
         """Put some columns of rows into `out`."""

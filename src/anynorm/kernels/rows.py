@@ -222,6 +222,24 @@ class KernelRows:
             self._store.take(slots, columns, out[part])
         return out
 
+    @property
+    def all_fit(self) -> bool:
+        """Whether there is room for all rows."""
+        return self.capacity >= self.n
+
+    def matrix(self) -> tuple[NDArray[Any], Index]:
+        """Return all rows, which must fit, in the type that they have, and which row each one is.
+
+        They are as they were loaded, and not copied, where one problem alone has loaded them.
+        """
+        slots = self.load(np.arange(self.n))
+        try:
+            if self._sharers == 1:
+                return self._store.matrix(None), self._row_in
+            return self._store.matrix(slots), np.arange(self.n)
+        finally:
+            self.release(slots)
+
     def room_for(self, n_bytes: int) -> bool:
         """Whether so much memory on top of the rows is little, or within a tenth of the limit."""
         used = self._n_filled if self._sharers == 1 else self.capacity

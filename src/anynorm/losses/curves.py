@@ -69,8 +69,11 @@ class Curve(Derivatives):
 
     cost: Array
 
-    def model(self, residual: Array) -> CurveModel:
-        """Return a quadratic model of h near the residuals."""
+    def model(self, residual: Array, *, far: bool = False) -> CurveModel:
+        """Return a quadratic model of h near the residuals.
+
+        `far` asks for one that holds for long steps, as they are taken far from the optimum.
+        """
         bend = self.curvature(residual)
         bend = np.maximum(bend, _LEAST_SHARE * bend.max(initial=0.0))
         bend = np.where(bend > 0, bend, self.cost)

@@ -117,9 +117,17 @@ class LogisticCurve(Curve):
     def curvature(self, residual: Array) -> Array:
         return self.cost * expit(residual - 1.0) * expit(1.0 - residual)
 
-    def model(self, residual: Array) -> CurveModel:
-        """Return the second-order model, however flat."""
-        cost = self.cost
+    def model(self, residual: Array, *, far: bool = False) -> CurveModel:
+        """Return the second-order model, however flat.
+
+        It pulls an example at a margin of -m by 1 + exp(m), thousands of times too far.  Where it
+        is to hold `far`, that is 2 + m, just beyond the bend of the loss, which touches it at 0.
+        """
+        cost, dual = self.cost, self.dual(residual)
         bend = np.maximum(self.curvature(residual), _LEAST_CURVATURE * cost)
-        pull = np.divide(self.dual(residual), bend, out=np.zeros(cost.size), where=cost > 0)
+        pull = np.divide(dual, bend, out=np.zeros(cost.size), where=cost > 0)
+        if far:
+            wrong = (residual > 1.0) & (cost > 0)
+            pull[wrong] = np.minimum(pull[wrong], 1.0 + residual[wrong])
+            bend[wrong] = dual[wrong] / pull[wrong]
         return CurveModel(bend, pull)

@@ -172,7 +172,7 @@ class SquaredHingeCurve(Curve):
     def curvature(self, residual: Array) -> Array:
         return np.where(residual > 0, 2.0 * self.cost, 0.0)
 
-    def model(self, residual: Array) -> CurveModel:
+    def model(self, residual: Array, *, far: bool = False) -> CurveModel:
         """Return the loss itself."""
         return CurveModel(2.0 * self.cost, residual, floor=0.0)
 
@@ -187,7 +187,7 @@ class SquaredCurve(Curve):
     def curvature(self, residual: Array) -> Array:
         return 2.0 * self.cost
 
-    def model(self, residual: Array) -> CurveModel:
+    def model(self, residual: Array, *, far: bool = False) -> CurveModel:
         """Return the loss itself."""
         return CurveModel(2.0 * self.cost, residual)
 

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from anynorm.problem.svm import Problem
 
 Array = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+_RELIEFS, _FEW_COLUMNS = 4, 32  # rounds of moving columns inside their bounds, and how many at most
+_LAST_DIGITS = 1e-15  # of a pull, relative to the sum of its terms: nine of the last bit
 
 
 def repair_dual(problem: Problem, a: ArrayLike) -> Array:
@@ -35,6 +39,56 @@ def repair_dual(problem: Problem, a: ArrayLike) -> Array:
     array([0.5, 0.5, 0. ])
     """
     return repaired(problem, a).a
+
+
+def relieved_dual(problem: Problem, a: ArrayLike) -> Array:
+    """Return a, changed where few columns pull a little harder than their penalty lets them.
+
+    Of the 1-norm alone.  Columns of a huge scale are the reason: their pull is decided by the last
+    digits of a.  To scale all of a down, as a repair does, costs as much as they are beyond their
+    bounds; to move them inside, by more than rounding takes back, costs next to nothing, as their
+    coefficients are tiny.  The change is in proportion to the entries of a.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.problem.repair import relieved_dual
+    >>> from anynorm.losses import get_loss
+    >>> from anynorm.problem import Problem
+    >>> X, y = np.array([[1e6], [-1e6], [3e6]]), np.array([1.0, -1.0, -1.0])
+    >>> problem = Problem(y=y, C=1.0, loss=get_loss("logistic"), X=X, regulariser="l1")
+    >>> a = relieved_dual(problem, np.array([0.5, 0.25, 0.250002]))
+    >>> bool(abs(problem.pull_back(a)[0]) <= 1.0), np.round(a, 4)
+    (True, array([0.5 , 0.25, 0.25]))
+    """
+    a = np.asarray(a, dtype=np.float64)
+    given, pressing = a, np.empty(0, np.intp)
+    u = np.ones(problem.n_coefs) if problem.penalty_weights is None else problem.penalty_weights
+    for _ in range(_RELIEFS):
+        pulled = problem.pull_back(a)
+        beyond = np.flatnonzero((np.abs(pulled) > u) & (u > 0))
+        pressing = np.union1d(pressing, beyond)
+        if not len(beyond) or len(pressing) > _FEW_COLUMNS:
+            break
+        a = _moved_inside(problem, a, pressing, pulled[pressing], u[pressing])
+    return given if len(pressing) > _FEW_COLUMNS else a
+
+
+def _moved_inside(problem: Problem, a: Array, columns: Places, pulled: Array, u: Array) -> Array:
+    """Bring the pulls of some columns into their bounds, and keep the balance of a free bias."""
+    scale = 1.0 if problem.feature_scale is None else problem.feature_scale[columns]
+    signed = problem.y[:, None] * problem.design.dense_columns(columns) * scale
+    room = np.abs(a)
+    digits = _LAST_DIGITS * (room @ np.abs(signed))  # what rounding may make of a pull
+    most = np.maximum(u - digits, 0.0)
+    excess = pulled - np.clip(pulled, -most, most)
+    if problem.free_bias:
+        signed = np.column_stack([signed, problem.y])
+        excess = np.append(excess, problem.y @ a)
+    sizes = np.abs(signed).max(axis=0)
+    signed, excess = signed / sizes, excess / sizes
+    system = signed.T @ (room[:, None] * signed)
+    return np.asarray(a - room * (signed @ np.linalg.lstsq(system, excess, rcond=1e-14)[0]))
 
 
 class Repaired(NamedTuple):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from anynorm.solvers.kernel.candidates import (
+    FEW,
     VARIABLES,
     BoxProgram,
     Candidates,
@@ -50,6 +51,6 @@ def test_numpy_and_compiled_loops_find_the_same(m, diagonal, budget):
 
 
 def test_the_number_of_variables_decides():
-    for m, kind in ((VARIABLES, Candidates), (VARIABLES + 1, ManyCandidates)):
+    for m, kind in ((FEW, Candidates), (FEW + 1, ManyCandidates)):
         box = program(m, np.inf, False, np.random.default_rng(0))
         assert type(candidates_of(box)) is kind

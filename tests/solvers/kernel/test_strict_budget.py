@@ -99,6 +99,7 @@ def sampled(monkeypatch):
     monkeypatch.setattr(strict_budget, "_SAMPLE", 60)
     monkeypatch.setattr(strict_budget, "_PER_PLACE", 10)
     monkeypatch.setattr(strict_budget, "_WHOLE", 60)
+    monkeypatch.setattr(strict_budget, "_ROUGHLY", 60)
 
 
 @pytest.mark.parametrize("slack", [L1(), SquaredL2(), TopK(30)], ids=repr)
@@ -126,6 +127,44 @@ def test_a_bound_of_part_of_the_duals_is_a_bound(monkeypatch):
     part = strict(problem, 5)
     assert np.count_nonzero(part.full_dual) <= 30
     assert 0 < part.full.dual < whole
+
+
+@pytest.mark.usefixtures("sampled")
+@pytest.mark.parametrize("weights", [None, np.tile([1.0, 2.0], 100)], ids=["plain", "weighted"])
+def test_a_rough_solution_without_a_budget_bounds_what_it_costs(monkeypatch, weights):
+    problem = problem_of(n=200, weights=weights)
+    weak = strict(problem, 5).full
+    monkeypatch.setattr(strict_budget, "_ROUGHLY", 200)
+    rough = strict(problem, 5)
+    optimum = solve_primal(problem).value
+    assert optimum * (1 - strict_budget._ROUGH_TOL) <= rough.full.dual <= optimum * (1 + 1e-6)
+    assert rough.full.dual > weak.dual
+    assert problem.dual_objective(rough.full_dual) == pytest.approx(rough.full.dual, rel=1e-9)
+    monkeypatch.setattr(strict_budget, "_ROUGH_ITERATIONS", 0.05)
+    stopped = strict(problem, 5)
+    assert stopped.full.dual <= rough.full.dual
+    assert stopped.solution.status is Status.OPTIMAL
+    monkeypatch.setattr(strict_budget, "_ROUGH_COST", 0.0)
+    assert strict(problem, 5).full == weak
+
+
+def test_sets_that_are_no_better_are_rarely_taken(monkeypatch):
+    """By one standard error the best of three equals was taken in two of five fits."""
+    problem, rng = problem_of(n=200), np.random.default_rng(0)
+    nothing = strict_budget.Budget(1, None)
+    search = strict_budget._StrictSearch(
+        [problem], 5, 1e-4, nothing, 1.0, rng, solve_linear, follow_path
+    )
+    choice = strict_budget._Choice(search, [problem], np.arange(200))
+    sets, held = [np.arange(5)] * 4, np.arange(400)
+
+    def taken(rates):
+        errors = iter([(rng.random(400) < rate).astype(float) for rate in rates])
+        monkeypatch.setattr(choice, "_errors", lambda *_: next(errors))
+        return choice._clearly_better(sets[0], sets[1:], held, held) is not None
+
+    assert np.mean([taken([0.1, 0.1, 0.1, 0.1]) for _ in range(300)]) < 0.1
+    assert np.mean([taken([0.3, 0.1, 0.3, 0.3]) for _ in range(300)]) > 0.99
 
 
 @pytest.mark.usefixtures("sampled")

@@ -70,8 +70,23 @@ def test_thousands_of_columns_in_use_are_left_to_highs(monkeypatch):
     assert np.count_nonzero(solution.coef) > 50
 
 
-def test_highs_is_not_asked_where_there_is_a_deadline(monkeypatch):
-    monkeypatch.setattr(general_programme, "_multipliers", pytest.fail)
-    X, y = words(300, 100)
-    solution = solved(problem_of(X, y), deadline=time.monotonic() + 60.0)
+def test_highs_is_ended_at_the_deadline():
+    X, y = words(3000, 2000)  # for which it takes about ten seconds
+    begin = time.monotonic()
+    solution = solved(problem_of(X, y), deadline=begin + 0.3)
+    assert time.monotonic() - begin < 3.0
+    assert solution.status is Status.TIME_LIMIT
     assert solution.certificate.dual <= solution.certificate.primal
+
+
+def test_time_that_ends_highs_is_what_is_said_where_an_earlier_method_gave_up(monkeypatch):
+    monkeypatch.setattr(general_programme, "_MANY_COLUMNS", 1000)
+    monkeypatch.setattr("anynorm.solvers.one_norm.central_path._MOST_COLUMNS", 50)
+    X, y = words(3000, 2000)
+    solution = solve_one_norm(problem_of(X, y), deadline=time.monotonic() + 2.0)
+    assert solution.status is Status.TIME_LIMIT
+
+
+def test_highs_has_time_enough():
+    X, y = words(120, 80)
+    assert solved(problem_of(X, y), deadline=time.monotonic() + 60.0).status is Status.OPTIMAL

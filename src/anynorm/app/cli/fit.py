@@ -47,6 +47,9 @@ def fit(
     jobs: arguments.Jobs = -1,
     time_limit: arguments.TimeLimit = None,
     device: fit_arguments.Device = None,
+    scheduler: fit_arguments.Scheduler = None,
+    workers: fit_arguments.Workers = None,
+    worker_timeout: fit_arguments.WorkerTimeout = None,
     quiet: arguments.Quiet = False,
     as_json: arguments.Json = False,
 ) -> None:
@@ -57,6 +60,7 @@ def fit(
     """
     began = time.monotonic()
     with output.exit_codes(quiet=quiet):
+        from anynorm.app.cli.fit_cluster import Cluster
         from anynorm.app.job import Doing, FitOptions, run_fit, write_results
         from anynorm.app.job.writing import FILES, usable_folder
         from anynorm.app.tables import read_table
@@ -68,6 +72,8 @@ def fit(
         )  # fmt: skip
         usable_folder(folder)
         _refuse_the_same(data, test)
+        cluster = Cluster(scheduler, workers, worker_timeout)
+        cluster.check(data)
         replaced = [file for file in (folder / name for name in FILES) if file.exists()]
         with output.progress_bar(hidden=quiet, hint=_HINT) as show:
             reading: dict[str, Any] = {
@@ -75,9 +81,12 @@ def fit(
                 "drop": tuple(drop or ()), "text": tuple(text or ()), "transpose": transpose,
                 "labels": labels, "format": format,
             }  # fmt: skip
-            table = read_table(data, **reading)
-            held = None if test is None else read_table(test, **reading, for_prediction=True)
-            fitted = run_fit(table, options, test=held, show=show, began=began)
+            if cluster.is_asked_for:
+                fitted: Fitted = cluster.fit(data, test, reading, options, show, began)
+            else:
+                table = read_table(data, **reading)
+                held = None if test is None else read_table(test, **reading, for_prediction=True)
+                fitted = run_fit(table, options, test=held, show=show, began=began)
             show(Doing(1.0, "writing"))
             files = write_results(fitted, folder)
         if as_json:
@@ -123,18 +132,17 @@ def _print_json(fitted: Fitted, files: list[pathlib.Path], replaced: list[pathli
 
 def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
     """The short result."""
-    from anynorm.app.job.measures import MEASURES
     from anynorm.app.job.results import (
         BASELINE,
-        FLATTERED,
         choice_of,
+        chosen_on,
         feature_table,
         n_chosen,
         repeats_words,
     )
 
     console, model = output.out(), fitted.learned.model
-    n, p = len(fitted.table.ids), len(fitted.learned.preparation.get_feature_names_out())
+    n, p = fitted.n_rows, len(fitted.learned.preparation.get_feature_names_out())
     for note in fitted.notes:
         console.print(f"[dim]{output.escape(note)}[/]")
     for problem in fitted.problems if fitted.converged else []:
@@ -149,8 +157,7 @@ def _print_result(fitted: Fitted, files: list[pathlib.Path]) -> None:
     facts.append(
         (
             "Selection error",
-            f"{output.percent(value)} ± {output.percent(error_of_mean)} "
-            f"({MEASURES[fitted.options.scoring]} {FLATTERED})",
+            f"{output.percent(value)} ± {output.percent(error_of_mean)} ({chosen_on(fitted)})",
         )
     )
     chosen = choice_of(fitted)
@@ -182,8 +189,8 @@ def _print_replaced(
 
 
 def _counts(fitted: Fitted) -> str:
-    labels, y = fitted.classes.tolist(), fitted.oof.y.tolist()
-    return ", ".join(f"{y.count(k):,} {label}" for k, label in enumerate(labels))
+    counted = zip(fitted.class_counts.tolist(), fitted.classes.tolist(), strict=True)
+    return ", ".join(f"{count:,} {label}" for count, label in counted)
 
 
 def _speaks_for(fitted: Fitted) -> str:

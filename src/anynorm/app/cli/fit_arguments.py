@@ -73,6 +73,26 @@ ChoiceRule = Annotated[
         "--model reweighted.",
     ),
 ]
+Scheduler = Annotated[
+    str | None,
+    run_option(
+        metavar="ADDRESS",
+        help="A Dask scheduler, such as tcp://host:8786, whose workers read DATA, a folder or a "
+        "quoted pattern of Parquet files that may be larger than memory.",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    run_option(metavar="N", help="The same with so many processes of this machine."),
+]
+WorkerTimeout = Annotated[
+    float | None,
+    run_option(
+        metavar="SECONDS",
+        help="How long a cluster may be without any worker; a minute unless Dask is configured "
+        "otherwise.",
+    ),
+]
 Device = Annotated[
     str | None,
     run_option(

@@ -95,11 +95,26 @@ class Fitted:
         return self.oof if self.test is None else self.test
 
     @property
+    def class_counts(self) -> np.ndarray:
+        """The number of rows of each class."""
+        return np.bincount(self.oof.y, minlength=len(self.classes))
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that were learnt from."""
+        return int(self.class_counts.sum())
+
+    @property
+    def training_scores(self) -> np.ndarray | None:
+        """The decision values of the model, which has seen all classes, of the rows it learnt."""
+        matrix = self.learned.preparation.transform(self.table.features)
+        return np.asarray(self.learned.model.decision_function(matrix))
+
+    @property
     def no_better(self) -> str:
         """That the model is no better than the most frequent class, in words; empty if it is."""
         error = self.errors[0]
-        counts = np.bincount(self.oof.y, minlength=len(self.classes))
-        always = f"always predicting {self.classes.tolist()[int(counts.argmax())]}"
+        always = f"always predicting {self.classes.tolist()[int(self.class_counts.argmax())]}"
         if not getattr(self.learned.model, "coef_", np.ones(1)).any():
             return (
                 f"The model uses no feature: it is {always}, with an {error.measure} of "
@@ -174,7 +189,7 @@ def _fitted(
         raise TableError("say which column has the classes: --target NAME.", source=table.source)
     classes = ordered_classes(table.target, table.positive)
     y = codes_of(table.target, classes)
-    _check_weights(options, classes)
+    check_weights(options, classes)
     whole = Preparation(scale=options.scale).fit(table.features)
     if options.keep:
         options = replace(options, keep=_kept(options.keep, list(whole.kinds_)))
@@ -192,6 +207,8 @@ def _fitted(
     task, learned, problems = _chosen(task, schedule)
     judged = plan.judge(task, learned, _by_folds(task, learned, table.ids), schedule)
     cut = learned.cut or judged.cut
+    chosen_by = 1.0 - float(learned.fold_scores.mean()), standard_error(learned.fold_scores)
+    problems += [*judged.problems, *_too_lenient(learned, judged.errors[0], chosen_by)]
     certified = learned.model.certificate_.status is Status.OPTIMAL
     return Fitted(
         table=table,
@@ -202,10 +219,7 @@ def _fitted(
         judged_by=judged.judged_by,
         repeats=judged.repeats,
         baseline=blind_error(options.scoring, (judged.test or judged.oof).y),
-        selection_error=(
-            1.0 - float(learned.fold_scores.mean()),
-            standard_error(learned.fold_scores),
-        ),
+        selection_error=chosen_by,
         oof=judged.oof,
         test=judged.test,
         notes=[
@@ -213,10 +227,10 @@ def _fitted(
             *whole.notes_,
             *notes,
             *_search_notes(learned),
-            *_balance_notes(options, y, classes),
+            *balance_notes(options, np.bincount(y, minlength=len(classes)), classes),
             *([] if asked is None else asked.notes),
         ],
-        problems=_all_problems(options, learned, [*problems, *judged.problems], cut),
+        problems=_all_problems(options, learned, problems, cut),
         converged=certified and not cut,
         cut=cut,
         seconds=schedule.seconds,
@@ -278,7 +292,18 @@ def _all_problems(
     return found
 
 
-def _check_weights(options: FitOptions, classes: np.ndarray) -> None:
+def _too_lenient(learned: Learned, error: Estimate, chosen_by: tuple[float, float]) -> list[str]:
+    """That time ended the search for the model before it came as far as those that judge it."""
+    value, spread = chosen_by
+    if not learned.cut or value <= error.value + spread:
+        return []
+    return [
+        "--time-limit let the searches that judge the model, on fewer rows, come further than its "
+        f"own: its {error.measure} is rather that of the folds which chose it, {value:.1%}."
+    ]
+
+
+def check_weights(options: FitOptions, classes: np.ndarray) -> None:
     """Raise where --class-weight names a class that is not there."""
     labels = [str(label) for label in classes.tolist()]
     given = options.class_weight if isinstance(options.class_weight, dict) else {}
@@ -307,9 +332,8 @@ def _kept(patterns: tuple[str, ...], columns: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _balance_notes(options: FitOptions, y: np.ndarray, classes: np.ndarray) -> list[str]:
+def balance_notes(options: FitOptions, counts: np.ndarray, classes: np.ndarray) -> list[str]:
     """A hint where one class is so rare that a model which ignores it has a small error."""
-    counts = np.bincount(y, minlength=len(classes))
     most, least = int(counts.argmax()), int(counts.argmin())
     if counts[most] < _UNEVEN * counts[least]:
         return []

@@ -74,10 +74,15 @@ def estimate(
     count = len(clusters)
     variance = float(clusters @ clusters) * (count / (count - 1) if count > 1 else 1.0)
     error = float(np.sqrt(variance))
-    low, high = max(0.0, value - _NORMAL * error), min(1.0, value + _NORMAL * error)
-    if scoring == "error" and groups is None:
-        low, high = _wilson(value, len(y))
+    low, high = interval(scoring, value, error, None if groups is not None else len(y))
     return Estimate(MEASURES[scoring], value, error, low, high, len(y))
+
+
+def interval(scoring: str, value: float, error: float, n: int | None) -> tuple[float, float]:
+    """A 95 % interval of a measure; Wilson's for the error of n independent rows."""
+    if scoring == "error" and n is not None:
+        return _wilson(value, n)
+    return max(0.0, value - _NORMAL * error), min(1.0, value + _NORMAL * error)
 
 
 def blind_error(scoring: str, y: np.ndarray) -> float:

@@ -15,8 +15,8 @@ from anynorm.app.job.measures import MEASURES
 from anynorm.app.job.path_learning import PathDetail
 from anynorm.app.job.results import (
     BASELINE,
-    FLATTERED,
     choice_of,
+    chosen_on,
     n_chosen,
     repeats_words,
     versions,
@@ -106,9 +106,7 @@ def facts(fitted: Fitted) -> dict[str, str]:
         found["Repeated"] = repeats_words(fitted.repeats)
     found["Baseline"] = f"{fitted.baseline:.1%} ({BASELINE})"
     value, error_of_mean = fitted.selection_error
-    found["Selection error"] = (
-        f"{value:.1%} ± {error_of_mean:.1%} ({MEASURES[fitted.options.scoring]} {FLATTERED})"
-    )
+    found["Selection error"] = f"{value:.1%} ± {error_of_mean:.1%} ({chosen_on(fitted)})"
     judged = fitted.judged
     if judged.probabilities is not None:
         score = brier_score(judged.y, judged.probabilities)
@@ -117,10 +115,10 @@ def facts(fitted: Fitted) -> dict[str, str]:
     if hasattr(model, "coef_"):
         found["Features"] = f"{n_chosen(fitted)} of {model.coef_.shape[1]}"
     else:
-        found["Support vectors"] = f"{len(model.support_)} of {len(fitted.table.ids)} rows"
-    counts = np.bincount(fitted.oof.y, minlength=len(fitted.classes))
-    each = ", ".join(f"{n} {label}" for n, label in zip(counts, fitted.classes, strict=True))
-    found["Rows"] = f"{len(fitted.table.ids)} ({each})"
+        found["Support vectors"] = f"{len(model.support_)} of {fitted.n_rows} rows"
+    counted = zip(fitted.class_counts, fitted.classes, strict=True)
+    each = ", ".join(f"{n} {label}" for n, label in counted)
+    found["Rows"] = f"{fitted.n_rows} ({each})"
     found["Model"] = f"{type(model).__name__}, {choice_of(fitted)} (rule: {fitted.options.rule})"
     found["Time"] = f"{fitted.seconds:.2f} s"
     return found
@@ -217,16 +215,12 @@ def _thinned(places: np.ndarray, most: int) -> np.ndarray:
 
 def _evaluation(fitted: Fitted) -> Evaluation:
     """The rows that the errors of the fit are those of, which knew nothing of the choice."""
-    learned, judged = fitted.learned, fitted.judged
-    training = None
-    if fitted.test is None:  # the final model has seen all classes, and has their labels
-        matrix = learned.preparation.transform(fitted.table.features)
-        training = learned.model.decision_function(matrix)
+    judged = fitted.judged
     return Evaluation(
         class_names=_class_names(fitted),
         codes=judged.y,
         scores=judged.scores,
-        training_scores=training,
+        training_scores=None if fitted.test is not None else fitted.training_scores,
         sample_names=[str(name) for name in judged.ids],
         judged_by=fitted.judged_by,
     )

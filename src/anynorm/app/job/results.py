@@ -15,7 +15,13 @@ from anynorm.estimators._probabilities import brier_score
 from anynorm.estimators.paths.solution_path import SolutionPath
 
 BASELINE = "always the most frequent class"
-FLATTERED = "on the folds that chose the model, which flatter it"
+
+
+def chosen_on(fitted: Fitted) -> str:
+    """Return where the selection error comes from, in words."""
+    measure = MEASURES[fitted.options.scoring]
+    flattered = "" if fitted.learned.cut else ", which flatter it"
+    return f"{measure} on the folds that chose the model{flattered}"
 
 
 def feature_table(fitted: Fitted) -> pd.DataFrame:
@@ -104,10 +110,10 @@ def summary(fitted: Fitted) -> dict[str, Any]:
         "estimator": type(model).__name__,
         "data": str(fitted.table.source),
         "target": fitted.table.target_name,
-        "rows": len(fitted.table.ids),
+        "rows": fitted.n_rows,
         "features": len(learned.preparation.get_feature_names_out()),
         "classes": labels,
-        "class_counts": np.bincount(fitted.oof.y, minlength=len(labels)).tolist(),
+        "class_counts": fitted.class_counts.tolist(),
         "positive": labels[1] if len(labels) == 2 else None,
         "error": {**estimate_values(fitted.errors[0]), "judged_by": fitted.judged_by},
         "repeats": fitted.repeats,

@@ -325,6 +325,49 @@ class Preparation(TransformerMixin, BaseEstimator):
                 setattr(out.scaler_, name, None if values is None else values[columns])
         return out, columns
 
+    @classmethod
+    def of_numbers(
+        cls, kinds: Mapping[str, str], medians: Array, scaled: tuple[Array, Array, int] | None
+    ) -> Preparation:
+        """Return the preparation of columns of numbers of which all that it takes is known.
+
+        Parameters
+        ----------
+        kinds : dict
+            The columns, each "number" or "boolean".
+        medians : ndarray of shape (p,)
+            What missing numbers become.
+        scaled : (mean, variance, n) or None
+            Of the columns, over n rows; None leaves them as they are.
+
+        Returns
+        -------
+        preparation : Preparation
+            As if it was fitted to rows that say so.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd
+        >>> from anynorm import tables
+        >>> about = np.array([2.0]), np.array([9.0]), 100
+        >>> preparation = tables.Preparation.of_numbers({"dose": "number"}, np.array([1.0]), about)
+        >>> preparation.transform(pd.DataFrame({"dose": [5.0, np.nan]})).tolist()
+        [[1.0], [-0.3333333333333333]]
+        """
+        out = cls("none" if scaled is None else "standard", kinds=dict(kinds))
+        out.kinds_, out.sparse_, out.notes_ = dict(kinds), False, []
+        out.feature_names_in_ = np.array(list(kinds), dtype=object)
+        out.n_features_in_ = len(kinds)
+        out.imputer_, out.encoder_ = _imputer().fit(medians[None]), None
+        out.scaler_ = None
+        if scaled is not None:
+            mean, variance, n = scaled
+            # Two rows at mean -+ deviation have the same moments, and what is constant is left so.
+            spread = np.sqrt(variance)
+            out.scaler_ = StandardScaler().fit(np.array([mean - spread, mean + spread]))
+            out.scaler_.n_samples_seen_ = n
+        return out
+
     def scale_of(self, name: str) -> float:
         """Return the standard deviation by which a column of the matrix was divided, or 1."""
         names = list(self.get_feature_names_out())

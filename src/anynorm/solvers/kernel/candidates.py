@@ -21,7 +21,8 @@ from anynorm.design.threads import share
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-VARIABLES = 1024  # of a part: a few microseconds; up to as many, nothing need be compiled
+VARIABLES = 1024  # of a part: a few microseconds
+FEW = 640  # variables up to which nothing need be compiled, as for rows
 
 
 class BoxProgram(NamedTuple):
@@ -41,7 +42,7 @@ class BoxProgram(NamedTuple):
 
 def candidates_of(box: BoxProgram) -> Candidates:
     """Return what looks at the variables of a program, by their number."""
-    return Candidates(box) if len(box.sign) <= VARIABLES else ManyCandidates(box)
+    return Candidates(box) if len(box.sign) <= FEW else ManyCandidates(box)
 
 
 class Candidates:

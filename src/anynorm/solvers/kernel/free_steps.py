@@ -106,7 +106,7 @@ class FreeSteps:
 
         `free` must be known; with `tight` the sum of the variables stays as it is.
         """
-        face = _less_the_prices(face, free, tight)
+        face = less_the_prices(face, free, tight)
         extra = free[self.place[free] < 0]
         self._learn(face, extra)
         variables = np.concatenate([self.base, extra])
@@ -124,7 +124,7 @@ class FreeSteps:
             if found is None:
                 return None
             rules = np.array([np.ones(len(variables)), face.sign[variables]])[: 1 + tight]
-            found = _kept_to(rules, found, ~settled)
+            found = kept_to(rules, found, ~settled)
             if np.abs(rules @ found).max() > ROUNDING * np.abs(found).sum():
                 return None  # too few are inside to keep to the rules
             beyond = ~settled & ((found < low) | (found > high))
@@ -254,8 +254,11 @@ def _solve_lower(factor: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
 
     def solve(k: int) -> None:
         own = right[:, parts[k]]
+        begin = int(own.any(axis=1).argmax())  # above it there is nothing: late for unit vectors
         for at, corner in zip(places, corners, strict=True):
-            own[at] = corner @ (own[at] - factor[at, : at.start] @ own[: at.start])
+            if at.stop > begin:
+                known = slice(min(begin, at.start), at.start)
+                own[at] = corner @ (own[at] - factor[at, known] @ own[known])
 
     run(solve, len(parts))
     return right
@@ -267,7 +270,7 @@ def _subtract_square(below: NDArray[Any], out: NDArray[Any], parts: list[slice],
     out[columns.start :, columns] -= below[columns.start :] @ below[columns].T
 
 
-def _less_the_prices(face: Face, free: Index, tight: bool) -> Face:
+def less_the_prices(face: Face, free: Index, tight: bool) -> Face:
     """The same with pulls that differ by prices of the rules, which no step can follow.
 
     At the optimum they are zero: a float32 factor is then accurate to a part of what is left.
@@ -278,7 +281,7 @@ def _less_the_prices(face: Face, free: Index, tight: bool) -> Face:
     return face._replace(pull=face.pull - prices @ rules)
 
 
-def _kept_to(rules: Array, d: Array, inside: Mask) -> Array:
+def kept_to(rules: Array, d: Array, inside: Mask) -> Array:
     """The changes with sums of exactly zero: those of a float32 factor have rounding in them."""
     A = rules[:, inside]
     wrong = rules @ d

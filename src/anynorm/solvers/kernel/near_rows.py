@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 _CLOSE = 0.02  # to 1: margins that the choice of the bias may still move
 _SAFETY = 10.0  # times the error that is seen
 _PROBES = 256  # rows whose error is looked at
+_FEW = 4 * _PROBES  # rows whose scores take no longer than to find out which of them matter
 
 
 def score_error(rows: KernelRows, beta: Array, scores: Array) -> Array:
@@ -36,8 +37,8 @@ def score_error(rows: KernelRows, beta: Array, scores: Array) -> Array:
 def rows_that_matter(
     problem: Problem, rows: KernelRows, beta: Array, scores: Array, intercept: float
 ) -> NDArray[np.bool_]:
-    """Rows with a dual, and those that are not safely beyond margin 1 (all, for equalities)."""
-    if problem.loss.signed:
+    """Rows with a dual, and those not safely beyond margin 1 (all of few, or for equalities)."""
+    if problem.loss.signed or problem.n_rows <= _FEW:
         return np.ones(problem.n_rows, dtype=bool)
     least = 1.0 + _CLOSE + score_error(rows, beta, scores)
     return np.asarray((problem.y * (scores + intercept) < least) | (beta != 0))

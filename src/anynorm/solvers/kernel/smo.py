@@ -29,7 +29,8 @@ from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.frame.patience import Patience
 from anynorm.solvers.kernel.block_loops import block_solver
 from anynorm.solvers.kernel.candidates import BoxProgram, candidates_of
-from anynorm.solvers.kernel.free_steps import Face, FreeSteps
+from anynorm.solvers.kernel.conjugate_steps import ConjugateSteps
+from anynorm.solvers.kernel.free_steps import Face, FreeSteps, less_the_prices
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
@@ -47,6 +48,11 @@ _SINGULAR = 1e-6  # of the largest singular value: below it is the rounding of f
 _NEWTON_FROM, _NEWTON_AGAIN = 0.9, 5  # gap, blocks in between
 _MANY_FREE, _CHANGING = 1000, 0.125  # where so many have come or gone, others will soon
 _FACTOR_SPEED = 210  # k^3 per entry of a row added to the scores, in the same time
+_STAYED, _ALL = 20, 0.998  # blocks after which such a part that is still free will stay so
+_NEWTON_STEPS, _NEWTON_PROGRESS = 4, 0.5  # one after the other, while they lower the gap by that
+_PULLING = 1e-3  # of the largest violation: what takes a variable along that is at its bound
+_FEW_ROWS = 2000  # whose products with a vector, 0.4 ms, cost less than a block
+_SEEN, _NEARLY_ALL = 2, 0.88  # blocks in which so many must be free for most of the others to be
 _SHRINK_AFTER, _SHRINK_AGAIN = 100, 15  # blocks with all rows before those not settled go on alone
 _MOST_KEPT, _SHRUNK_BLOCKS, _SHRUNK_GOAL = 0.4, 1000, 0.25  # of rows, in number, of violation
 _LEAP_UNTIL = 1e-5  # gap: later on leaps disturb more than they gain
@@ -123,19 +129,31 @@ def minimise_box(
             report(found)
         return gap
 
-    near = start is not None and look() <= _EARLY * tol  # what is near enough needs no block
+    def steps_from(gap: float) -> float:
+        """Newton steps, one after the other while there are any; the gap after them."""
+        for again in range(_NEWTON_STEPS):
+            if gap <= _EARLY * tol or not search.newton(gap, bool(again)):
+                break
+            before, gap = gap, look()
+            if gap > _NEWTON_PROGRESS * before:
+                break
+        return gap
+
+    # What is near enough needs no block.
+    near = start is not None and look() <= _EARLY * tol
     while True:
         over = not budget.goes_on() or not budget.leaves(search.last_cost)
         moved = not over and not near and search.next_block()
         near = False
         if moved and search.n_blocks >= search.next_shrink:
             search.solve_unsettled()
-        if moved and search.n_blocks % _LOOK_EVERY:
+        anew = moved and start is None and search.n_blocks == _SEEN and search.starts_anew()
+        if moved and search.n_blocks % _LOOK_EVERY and not anew:
             continue
         gap = look()
         search.leaping = gap > _LEAP_UNTIL
-        if moved and _EARLY * tol < gap < _NEWTON_FROM and search.newton():
-            gap = look()
+        if moved:
+            gap = steps_from(gap)
         # Without a move at exact scores there is nothing left to do, but for more accurate rows.
         stuck = stalled or (not moved and search.exact)
         if rough and (over or stuck or not moved or gap <= _EARLY * tol):
@@ -148,6 +166,8 @@ def minimise_box(
         if over or not moved or gap <= _EARLY * tol:
             search.refresh()
             gap = look()
+            if not over and tol < gap:
+                near = steps_from(gap) <= _EARLY * tol
         if over or (gap <= tol and search.exact):
             return BoxResult(search.beta, search.scores, search.precise, search.intercept(), gap)
 
@@ -220,28 +240,32 @@ class _BlockSearch:
         self.next_newton = self.n_blocks
         self.leaps = _Leaps(self.beta, self.scores)
 
-    def newton(self) -> bool:
+    def newton(self, gap: float, again: bool = False) -> bool:
         """Take the free variables to their optimum, if that pays; whether it was done.
 
-        A factor is made when the blocks since the last one have cost as much.
+        A factor is made when the blocks since the last one have cost as much.  After such a step
+        those that pull away from their bounds come along, as their pulls are true, with the same
+        factor.
         """
-        box = self.box
-        if self.n_blocks < self.next_newton:
+        if self.n_blocks < self.next_newton and not again:
             return False
         self._look_round()
         free = self._free()
+        all_free = self.n_blocks >= _STAYED and len(free) > _ALL * self.rows.n
+        if not (gap < _NEWTON_FROM or all_free):
+            return False
+        if again:
+            free = np.concatenate([free, self._pulling(free)])
+            if not self.steps.knows(free):
+                return False
         k, before, self.n_free = len(free), self.n_free, len(free)
         if k <= 2:
             return False
-        below, above = box.lower - self.value, box.upper - self.value
-        up = box.sign > 0
-        face = Face(
-            box.row, box.sign, self.pull, np.where(up, below, -above), np.where(up, above, -below)
-        )
+        face = self._face()
         if not self.steps.knows(free):
             n_bytes = 5 * k * k  # a float32 factor and a fourth of it for changes
             changing = k > _MANY_FREE and abs(k - before) > _CHANGING * k
-            paid = self.work >= k**3 / _FACTOR_SPEED
+            paid = all_free or self.work >= k**3 / _FACTOR_SPEED
             if changing or not paid or not self.rows.room_for(n_bytes):
                 return False
             self.work = 0.0
@@ -254,6 +278,47 @@ class _BlockSearch:
         self.newton_wait = max(_NEWTON_AGAIN, k // _BLOCK) if done else 2 * self.newton_wait
         self.next_newton = self.n_blocks + self.newton_wait
         return done
+
+    def _pulling(self, free: Index) -> Index:
+        """The variables at a bound that they want to leave, for the prices of those free."""
+        if len(self.box.row) != self.rows.n:
+            return free[:0]
+        face = less_the_prices(self._face(), free, self.left <= 0)
+        least = _PULLING * abs(self.violation)
+        pulling = ((face.low < 0) & (face.pull < -least)) | ((face.high > 0) & (face.pull > least))
+        pulling[free] = False
+        return np.flatnonzero(pulling)
+
+    def _face(self) -> Face:
+        """The variables, and how far they can go."""
+        box = self.box
+        below, above = box.lower - self.value, box.upper - self.value
+        up = box.sign > 0
+        return Face(
+            box.row, box.sign, self.pull, np.where(up, below, -above), np.where(up, above, -below)
+        )
+
+    def starts_anew(self) -> bool:
+        """Find out at once which variables are free, where all seen so far are; whether so.
+
+        That is from zero: a block alone may have used up a budget that is for all of them.
+        """
+        n, block = self.rows.n, self.block
+        if not 2 * _BLOCK < n <= _FEW_ROWS or len(self.value) != n or not self.rows.all_fit:
+            return False
+        value, box = self.value[block], self.box
+        inside = (value > box.lower[block]) & (value < box.upper[block]) & (value != 0)
+        if np.count_nonzero(inside) < _NEARLY_ALL * len(block):
+            return False
+        self.value[:], self.scores[:], self.exact = 0.0, 0.0, True
+        self._set_beta()
+        self.leaps = _Leaps(self.beta, self.scores)
+        self._look_round()
+        steps = ConjugateSteps(self.rows, self.diagonal)
+        found = steps.step(self._face(), self._free(), self.left <= 0)
+        self.budget.book(steps.n_products)
+        self.work += steps.n_products * n**2
+        return found is not None and self._go(*found)
 
     def _free(self) -> Index:
         """The variables between their bounds, one for each row."""

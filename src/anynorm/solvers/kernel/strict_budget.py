@@ -6,10 +6,10 @@ For a given J this is a linear problem, solved to its gap (`kernels/landmarks.py
 on a sample of the rows, in which each stands for others:
 
 1. the support vectors of the problem without a budget are where to look first;
-2. forward selection and exchanges (`span_search.py`), k-means and the 1-norm path on a dictionary
-   (`landmark_sets.py`) each give a set for three quarters of the sample;
+2. forward selection and exchanges (`span_search.py`), k-means, the 1-norm path on a dictionary
+   (`landmark_sets.py`) and chance each give a set for three quarters of the sample;
 3. the set of the fewest errors on the last quarter is kept, that of the search unless another is
-   better by a standard error; with it, or with the heaviest of the support vectors where these
+   better by two standard errors; with it, or with the heaviest of the support vectors where these
    are few, exchanges go on in the whole sample.
 
 Where the problem without a budget has no more than B support vectors, it is the answer.
@@ -50,12 +50,17 @@ Index = NDArray[np.intp]
 _SAMPLE = 4000  # rows that J is chosen on, or
 _PER_PLACE = 50  # so many for each row of the budget: with fewer, what is chosen is their noise
 _HELD_OUT = 4  # one of so many rows of the sample compares the sets
+_CLEARLY = 2.0  # standard errors: by one, the best of several sets is too often so by chance
 _WORTH_COMPARING = 80  # rows of a sample from which a part of them can tell
 _NEARLY_ALL = 2  # times the budget: the heaviest of so few support vectors are a set as well
 _CHOICE_TOL = 1e-2  # the gap of problems that J is chosen by
-_EXACT = 4000  # rows up to which the problem without a budget is solved to the gap asked for, and
-_WHOLE = 30_000  # up to which it is solved
-_SUPPORT_TOL = 1e-2  # the gap of it, and of a sample's, whose support vectors are looked at first
+_EXACT = 4000  # rows up to which the problem without a budget is solved to the gap asked for,
+_WHOLE = 30_000  # to a hundredth,
+_ROUGHLY = 60_000  # and up to which to a tenth, as far as it gets
+_SUPPORT_TOL = 1e-2  # that hundredth, and the gap of a sample's support vectors to look at first
+_ROUGH_TOL = 1e-1
+_ROUGH_COST = 1e11  # products for a whole kernel matrix, up to which that tenth is worth its time
+_ROUGH_ITERATIONS = 4  # for each row: beyond, a bound takes many times what the fit takes
 _CHOICE_TIME = 0.5  # of the time that is left, for the choice of J
 FEATURE_ITERATIONS = 10_000  # of solvers over features, which take few
 _RARE = 4  # one of so many rows of a sample, divided by the classes, is a class's at least
@@ -307,10 +312,11 @@ class _StrictSearch:
         n = len(self.alive)
         if self.count >= n:
             return self._kernel_solutions(self.problems, starts, self.tol, 1.0)
-        if n > _WHOLE:
+        if n > _ROUGHLY or (n > _WHOLE and self.gram.cost(n, n) > _ROUGH_COST):
             return None
-        tol = self.tol if n <= _EXACT else max(self.tol, _SUPPORT_TOL)
-        found = self._kernel_solutions(self.problems, starts, tol, _CHOICE_TIME / 2)
+        loosest = 0.0 if n <= _EXACT else _SUPPORT_TOL if n <= _WHOLE else _ROUGH_TOL
+        tol, most = max(self.tol, loosest), math.inf if n <= _WHOLE else _ROUGH_ITERATIONS * n
+        found = self._kernel_solutions(self.problems, starts, tol, _CHOICE_TIME / 2, most)
         if self._n_used(found) > self.count or tol == self.tol:
             return found
         starts = [solution.dual for solution in found]
@@ -331,6 +337,7 @@ class _StrictSearch:
         starts: Sequence[Array | None],
         tol: float,
         time_share: float,
+        most: float = math.inf,
     ) -> list[Solution]:
         gram = problems[0].gram
         assert gram is not None
@@ -340,7 +347,7 @@ class _StrictSearch:
             solve_kernel(
                 problem,
                 tol=tol,
-                max_iter=self.budget.max_iter,
+                max_iter=int(min(self.budget.max_iter, most)),
                 deadline=end,
                 rows=rows,
                 start=start,
@@ -543,6 +550,7 @@ class _Choice:
         search.grow(self.count, pool)
         search.exchange(pool)
         sets = [train[np.array(search.rows, dtype=np.intp)]]
+        sets.append(self.random.permutation(train)[: self.count])
         if self._goes_on():
             sets.append(train[kmeans_rows(gram, self.count, self.random)])
         if self._goes_on():
@@ -561,11 +569,9 @@ class _Choice:
             return others[best - 1] if best else None
         ours = self._errors(greedy, train, held)
         gains = [ours - self._errors(rows, train, held) for rows in others]
-        if not gains:
-            return None
         best = int(np.argmax([gain.mean() for gain in gains]))
         error = float(gains[best].std()) / math.sqrt(len(held))
-        return others[best] if gains[best].mean() > error else None
+        return others[best] if gains[best].mean() > _CLEARLY * error else None
 
     def _errors(self, rows: Index, train: Index, held: Index) -> Array:
         """The weights of held-out rows that what was learnt from the others puts on a wrong side.

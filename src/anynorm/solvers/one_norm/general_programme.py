@@ -11,14 +11,16 @@ multipliers of the bounds are w and b.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 import scipy.sparse as sp
 
+from anynorm.design.child_process import in_child
 from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
 from anynorm.problem.solution import Progress, Solution
-from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.budget import Budget, OutOfTime
 from anynorm.solvers.frame.incumbent import Incumbent
 from anynorm.solvers.one_norm.central_path import suits_central_path
 
@@ -38,7 +40,7 @@ def solve_general_programme(
     """Solve one problem of the hinge or the absolute loss; see `solve_one_norm`.
 
     All of it is one iteration.  Nothing is drawn at random, and a start is one more dual point.
-    With a deadline nothing is tried: HiGHS looks at its clock too seldom to keep it.
+    HiGHS looks at its clock seldom, so it has a process of its own, which ends at the deadline.
     """
     budget, box = Budget(max_iter, deadline), problem.dual_set
     assert isinstance(box, Box)
@@ -47,8 +49,10 @@ def solve_general_programme(
     first = np.zeros(problem.n_rows) if start is None else start
     bias = problem.best_bias(np.zeros(problem.n_rows)) if problem.free_bias else 0.0
     best.keep(problem.values(zero, bias, first), (zero, bias), first)
-    if np.isinf(budget.deadline) and budget.spend():
-        found = _multipliers(problem, box)
+    if budget.spend():
+        found = None
+        with suppress(OutOfTime), budget.watched():
+            found = _multipliers(problem, box)
         if found is not None:
             coef, bias, dual = found
             scores = problem.scores(coef)
@@ -70,7 +74,8 @@ def _multipliers(problem: Problem, box: Box) -> tuple[np.ndarray, float, np.ndar
     block = features.column_block(usable, np.arange(problem.n_rows), problem.y)
     pulls = block.stored().T
     balance = {"A_eq": problem.y[None, :], "b_eq": np.zeros(1)} if problem.free_bias else {}
-    found = linprog(
+    found = in_child(
+        linprog,
         -np.ones(problem.n_rows),
         A_ub=sp.vstack([pulls, -pulls], format="csc"),
         b_ub=np.tile(u[usable], 2),
