@@ -1,11 +1,12 @@
 """Rows on the workers of a Dask cluster of processes, against the same fit in one process.
 
-    python -m benchmarks.dask [--quick] [--only TEXT] [--workers 2]
+    python -m benchmarks.dask [--quick] [--only TEXT] [--workers 2] [--share 0.1]
 
 Both sides make the same rows, reach a gap of 1e-3 and are timed once they are compiled.  Printed
 are seconds of wall and processor time (driver and workers together), how many rounds there were,
 how many of them over all rows, and the numbers that a round brings to or from a worker, as
-multiples of p or of p^2.  Wall times need a machine whose cores nobody else uses.
+multiples of p or of p^2.  Wall times need a machine whose cores nobody else uses.  `--share` takes
+so much of the rows.
 """
 
 import argparse
@@ -54,16 +55,17 @@ class Case:
         return X, X @ w + 0.5 * rng.standard_normal(n) > 0
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(quick: bool, share: float) -> list[Case]:
     """The tables of the goals, or small ones of the same kinds."""
     dense, wide = (
         ((200_000, 100), (100_000, 10_000)) if quick else ((2_000_000, 200), (10**6, 50_000))
     )
+    many, few = (int(share * n) // BLOCKS * BLOCKS for n in (dense[0], wide[0]))
     return [
-        Case("dense hinge", *dense, 0, "hinge", 0.01),
-        Case("dense logistic", *dense, 0, "logistic", 0.01),
-        Case("sparse hinge", *wide, 20, "hinge", 0.1),
-        Case("sparse logistic", *wide, 20, "logistic", 0.1),
+        Case("dense hinge", many, dense[1], 0, "hinge", 0.01),
+        Case("dense logistic", many, dense[1], 0, "logistic", 0.01),
+        Case("sparse hinge", few, wide[1], 20, "hinge", 0.1),
+        Case("sparse logistic", few, wide[1], 20, "logistic", 0.1),
     ]
 
 
@@ -119,15 +121,34 @@ def on_a_cluster(case: Case, client: Any) -> tuple[float, float, float, list[tup
     X = da.concatenate([da.from_delayed(q[0], (n, case.p), float, meta) for q in parts]).persist()
     y = da.concatenate([da.from_delayed(q[1], (n,), bool) for q in parts]).persist()
     wait([X, y])
-    model(case).fit(X[: 4 * n], y[: 4 * n])
-
-    def busy() -> float:
-        return time.process_time() + sum(client.run(time.process_time).values())
+    # Rows of all blocks, so that every worker has compiled, and loaded, what it needs.
+    some = [slice(k * n, k * n + n // 4) for k in range(BLOCKS)]
+    model(case).fit(*(da.concatenate([given[rows] for rows in some]) for given in (X, y)))
 
     with watched_rounds() as seen:
-        wall, before = time.perf_counter(), busy()
+        wall, before = time.perf_counter(), worker_time(client)
         found = model(case).fit(X, y)
-        return time.perf_counter() - wall, busy() - before, found.certificate_.primal, seen
+        busy = worker_time(client) - before
+        return time.perf_counter() - wall, busy, found.certificate_.primal, seen
+
+
+def worker_time(client: Any) -> float:
+    """The seconds of processor time that this process and all workers have taken."""
+    return time.process_time() + sum(client.run(time.process_time).values())
+
+
+@contextmanager
+def local(workers: int, **options: Any) -> Iterator[Any]:
+    """A client of so many processes on this machine, of one thread each."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address=None, **options
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
 
 
 def main() -> None:
@@ -135,17 +156,17 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--share", type=float, default=1.0)
     asked = parser.parse_args()
-    from distributed import Client, LocalCluster
+    from benchmarks.dask_rows import ROWS
 
-    for case in (case for case in cases(asked.quick) if asked.only in case.name):
+    share = 0.02 * asked.share if asked.quick else asked.share
+    for name, row in ROWS.items():
+        if asked.only in name:
+            print(row(share, asked.workers), flush=True)
+    for case in (case for case in cases(asked.quick, asked.share) if asked.only in case.name):
         wall, busy, objective = in_one_process(case)
-        with (
-            LocalCluster(
-                n_workers=asked.workers, threads_per_worker=1, dashboard_address=None
-            ) as cluster,
-            Client(cluster) as client,
-        ):
+        with local(asked.workers) as client:
             apart = on_a_cluster(case, client)
         rounds = apart[3]
         matrices = case.p <= case.n // 1000 and not case.entries

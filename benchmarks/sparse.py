@@ -543,13 +543,16 @@ def time_needed(
     """The trial that reached the gap; else what is known, with a note.
 
     Where the time was over first, the trial that was under way had run for the rest of it, and
-    that is a lower bound of what the peer needs.
+    that is a lower bound of what the peer needs: in CPU seconds, of which the trials before had
+    their share of each second.
     """
     reached = [trial for trial in trials if trial["gap"] <= gap]
     if reached:
         return reached[-1], ""
     best = min(trials, key=lambda trial: trial["gap"], default={"gap": None, "cpu": 0.0})
-    rest = limit - sum(trial["first_wall"] for trial in trials)
+    spent = sum(trial["first_wall"] for trial in trials)
+    share = min(1.0, sum(trial["cpu"] for trial in trials) / spent) if spent else 1.0
+    rest = share * (limit - spent)
     if len(trials) < len(SQUARED_HINGE_DIAL):
         best = {**best, "cpu": max(rest, best["cpu"])}
     gap_text = "nothing" if best["gap"] is None else f"a gap of {best['gap']:.1e}"

@@ -205,6 +205,8 @@ def test_peer_that_was_stopped_gives_a_lower_bound_of_its_time():
     other, note = sparse.time_needed(trials, 1e-6, 100.0)
     assert other["cpu"] == 95.0
     assert "at least" in note
+    shared = [{"gap": 1e-2, "cpu": 5.0, "first_wall": 20.0}]  # others had the rest of the machine
+    assert sparse.time_needed(shared, 1e-6, 100.0)[0]["cpu"] == 20.0
     reached = [*trials, {"gap": 1e-7, "cpu": 7.0, "first_wall": 7.0}]
     assert sparse.time_needed(reached, 1e-6, 100.0) == (reached[1], "")
 

@@ -59,7 +59,7 @@ def test_a_first_sparse_fit_compiles_one_function_without_numba_and_the_next_pro
 
 
 def test_what_numba_has_compiled_for_a_kernel_fit_is_loaded_by_the_next_process(tmp_path):
-    fit = "anynorm.SVC().fit(np.repeat(X, 11, axis=0), np.repeat(y, 11))"  # more than 640 rows
+    fit = "anynorm.SVC().fit(np.repeat(X, 11, axis=0), np.repeat(y, 11))"  # more than 600 rows
     assert compiled_by(fit, tmp_path)[0] >= 1
     assert compiled_by(fit, tmp_path) == (0, 0, 0, 0)
 

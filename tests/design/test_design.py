@@ -280,6 +280,15 @@ def test_descriptions(case):
     np.testing.assert_array_equal(design.entries_at(i, j), plain[i, j])
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_column_block_of_no_rows_has_columns_without_entries(kind):
+    design = design_of(kind(np.eye(3)))
+    block = design.column_block(np.array([0, 2]), np.zeros(0, dtype=int), np.ones(3))
+    assert block.dense_columns(np.array([1])).shape == (0, 1)
+    assert block.stored().shape == (0, 2)
+    assert not block.column_norms_squared().any()
+
+
 def test_what_compiled_loops_walk_over(narrow, stored):
     design, wide = design_of(stored), narrow.astype(np.float64)
     w, a = _vectors(wide)

@@ -28,6 +28,23 @@ def test_named_losses_are_their_formulas(name):
     assert get_loss(name).value(r, 3.0, w) == pytest.approx(3 * (w * costs).sum(), rel=1e-14)
 
 
+@pytest.mark.parametrize("far", [False, True])
+def test_logistic_model_has_the_slope_of_the_loss_and_holds_far_where_it_is_wrong(far):
+    r = np.append(np.linspace(-5.0, 40.0, 91), 2.0)
+    cost = np.append(np.full(91, 3.0), 0.0)
+    curve = get_loss("logistic").curve(cost)
+    model = curve.model(r, far=far)
+    np.testing.assert_allclose(model.bend * model.pull, curve.dual(r), rtol=1e-12, atol=1e-14)
+    exact = model.bend == np.maximum(curve.curvature(r), 1e-15 * cost)
+    assert exact[r <= 1.0].all()
+    assert exact.all() == (not far)
+    if far:
+        wrong, d = np.flatnonzero((r > 1.0) & (cost > 0)), np.linspace(-60.0, 60.0, 241)[:, None]
+        value = 3.0 * np.logaddexp(0.0, r[wrong] - 1.0) - curve.dual(r)[wrong] * d
+        value = value + 0.5 * model.bend[wrong] * d**2
+        assert (value >= 3.0 * np.logaddexp(0.0, r[wrong] - d - 1.0) - 1e-9).all()
+
+
 @pytest.mark.parametrize("name", FORMULAS)
 @pytest.mark.parametrize("weight", [0.5, 2.0])
 def test_conjugates_are_suprema(name, weight):

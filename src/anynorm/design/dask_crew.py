@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from anynorm.design.crew import Block, Crew, Job, Sums, Turn
+from anynorm.design.heap import kept_heap
 from anynorm.design.threads import Threads
 
 if TYPE_CHECKING:
@@ -56,7 +57,11 @@ class DaskCrew(Crew):
     def __init__(self, client: Client, blocks: list[Future]) -> None:
         super().__init__()
         self.client, self._blocks = client, blocks
-        self._parts = self._plan()
+        try:
+            self._parts = self._plan()
+        except BaseException:  # Ctrl-C: whoever looks at the error must not hold the blocks
+            self.close()
+            raise
         self._stamp: int | None = None  # of the last round that has ended
         self._stamps = itertools.count()
 
@@ -177,7 +182,7 @@ def _work(blocks: list[Block], job: Job, message: Any, before: int | None, now: 
     worker = get_worker()
     for block in blocks:
         block.stamp(before, now)
-    with Threads(worker.state.nthreads):
+    with Threads(worker.state.nthreads), kept_heap():
         return _Said(worker.address, job(blocks, message))
 
 

@@ -115,9 +115,10 @@ def descend(
 
     Steps are over-relaxed.  An example at a bound whose gradient points outwards beyond
     `thresholds` is dropped (`keep` becomes False).  `found` collects (smallest, largest projected
-    gradient, gap).
+    gradient, gap).  `scale` has the factors of steps of w, one for all of it, or none.
     """
-    scaled = scale.size > 0
+    scaled = scale.size > 1
+    factor = scale[0] if scale.size == 1 else 1.0
     for position in range(order.size):
         i = order[position]
         start, stop = indptr[i], indptr[i + 1]
@@ -143,4 +144,4 @@ def descend(
             if scaled:
                 add_scaled_row(indices, values, start, stop, step, scale, w)
             else:
-                add_row(indices, values, start, stop, step, w)
+                add_row(indices, values, start, stop, factor * step, w)

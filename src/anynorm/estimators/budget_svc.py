@@ -133,13 +133,13 @@ class BudgetSVC(KernelClassifier):
 
     With ``strict=True`` rows are chosen by forward selection (Keerthi, Chapelle and DeCoste):
     of some drawn at random, half of them support vectors without a budget, the one joins that lets
-    the objective fall furthest; then rows are exchanged until nothing improves.  Random rows, the
-    rows next to the centres of k-means in the kernel's space, and those that the path of the 1-norm
-    SVM on a kernel dictionary uses are taken instead where they are better on held-out rows, by two
-    standard errors of the number of errors.  Where there are more rows than
-    4000, and than fifty for each in the budget, a sample of them chooses; the coefficients are
-    always those of all rows.  Where the problem without a limit has no more than B support vectors,
-    its solution is taken.
+    the objective fall furthest; then rows are exchanged until nothing improves.  The best of three
+    such searches, which begin with other rows, is kept.  Random rows, the rows next to the centres
+    of k-means in the kernel's space, and those that the path of the 1-norm SVM on a kernel
+    dictionary uses are taken instead where they are better on held-out rows, by two standard errors
+    of the number of errors.  Where there are more rows than 4000, and than fifty for each in the
+    budget, a sample of them chooses; the coefficients are always those of all rows.  Where the
+    problem without a limit has no more than B support vectors, its solution is taken.
 
     References
     ----------

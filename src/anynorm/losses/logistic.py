@@ -120,8 +120,8 @@ class LogisticCurve(Curve):
     def model(self, residual: Array, *, far: bool = False) -> CurveModel:
         """Return the second-order model, however flat.
 
-        It pulls an example at a margin of -m by 1 + exp(m), thousands of times too far.  Where it
-        is to hold `far`, that is 2 + m, just beyond the bend of the loss, which touches it at 0.
+        It pulls an example at a margin of -m < 0 by 1 + exp(m), which soon is far too much.  Where
+        it is to hold `far`, that is 2 + m, whose model is nowhere below the loss.
         """
         cost, dual = self.cost, self.dual(residual)
         bend = np.maximum(self.curvature(residual), _LEAST_CURVATURE * cost)

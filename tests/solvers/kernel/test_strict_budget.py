@@ -149,7 +149,7 @@ def test_a_rough_solution_without_a_budget_bounds_what_it_costs(monkeypatch, wei
 
 
 def test_sets_that_are_no_better_are_rarely_taken(monkeypatch):
-    """By one standard error the best of three equals was taken in two of five fits."""
+    """By one standard error the best of three equals was taken in a third of the draws."""
     problem, rng = problem_of(n=200), np.random.default_rng(0)
     nothing = strict_budget.Budget(1, None)
     search = strict_budget._StrictSearch(

@@ -91,6 +91,9 @@ class ModelApart(ABC):
     """How many models a solve gives, each simpler than the last."""
     selects = True
     """Whether features that do not help get no weight."""
+    patience = 2
+    """How many values of C in a row must say that going on does not pay: each is ten times the
+    last, and one that is as good as its neighbour may be so by chance."""
 
     def __init__(self, options: FitOptions, class_weight: Any) -> None:
         self.options, self.class_weight = options, class_weight
@@ -175,6 +178,7 @@ class SparseApart(ModelApart):
     """`SparseSVC`, from the C at which features enter upwards."""
 
     regulariser: ClassVar[dict[str, Any]] = {"regulariser": "l1"}
+    patience = 1
 
     @property
     def loss(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import math
 import os
 import re
 from collections.abc import Sequence
@@ -13,7 +14,8 @@ import numpy as np
 
 from anynorm.app.tables.errors import TableError, listed, near_names
 
-_PIECE = 64e6  # bytes as float64, about: small beside a worker's memory, large beside a task
+_PIECE = 64e6  # bytes as float64: large beside a task
+_SHARE = 1 / 48  # of a worker's memory: a piece, of which some copies are made
 _SLAB = 512  # rows that are turned from columns into rows at a time, while they are in the cache
 _SUFFIXES = (".parquet", ".pq", ".parq")
 _NUMBERS = ("number", "boolean")  # what a feature may be, as `Preparation` calls it
@@ -108,7 +110,7 @@ class PieceReader(NamedTuple):
         return out
 
 
-def parquet_rows(pattern: str | os.PathLike[str], option: str = "") -> ParquetRows:
+def parquet_rows(pattern: str | os.PathLike[str], room: float = math.inf) -> ParquetRows:
     """Find the files of a folder or a pattern, and cut them into pieces.
 
     Parameters
@@ -116,8 +118,8 @@ def parquet_rows(pattern: str | os.PathLike[str], option: str = "") -> ParquetRo
     pattern : path or str
         A file, a folder, whose files with the suffixes of Parquet are taken, or a pattern; also
         with a protocol that fsspec knows, as ``s3://``.
-    option : str, default=""
-        What the errors say before the name.
+    room : float, default=inf
+        The bytes of memory of a worker.
 
     Returns
     -------
@@ -129,15 +131,15 @@ def parquet_rows(pattern: str | os.PathLike[str], option: str = "") -> ParquetRo
     TableError
         Where there is no such file, or one cannot be read or has other columns.
     """
-    source = option + _as_address(pattern)
-    system, paths = _files(_as_address(pattern), source)
+    source = _as_address(pattern)
+    system, paths = _files(source)
     pieces: list[Piece] = []
     types: dict[str, Any] = {}
     for path in paths:
         found, groups = _opened(system, path)
         _check_same(types or found, found, paths[0], path)
         types = types or found
-        pieces += _cut(path, groups, len(types))
+        pieces += _cut(path, groups, min(_PIECE, _SHARE * room) / (8 * len(types)))
     if not pieces:
         raise TableError("the files have no rows.", source=source)
     kinds = {name: kind for name, kind in types.items() if kind in _NUMBERS}
@@ -186,12 +188,12 @@ def _as_address(pattern: str | os.PathLike[str]) -> str:
     return re.sub(r"^([a-z][a-z0-9+]+):/(?=[^/])", r"\1://", os.fspath(pattern))
 
 
-def _files(address: str, source: str) -> tuple[Any, list[str]]:
+def _files(source: str) -> tuple[Any, list[str]]:
     """The file system and the files, sorted."""
     import fsspec
 
     try:
-        system, path = fsspec.core.url_to_fs(address)
+        system, path = fsspec.core.url_to_fs(source)
         if system.isdir(path):
             paths = [each for each in system.find(path) if each.lower().endswith(_SUFFIXES)]
         else:
@@ -252,9 +254,8 @@ def _check_same(known: dict[str, str], found: dict[str, str], first: str, path: 
         )
 
 
-def _cut(path: str, groups: list[int], columns: int) -> list[Piece]:
-    """The row groups of a file in pieces of about one size."""
-    most = max(1, int(_PIECE / (8 * max(1, columns))))
+def _cut(path: str, groups: list[int], most: float) -> list[Piece]:
+    """The row groups of a file in pieces of so many rows at the most, or of one group."""
     pieces: list[Piece] = []
     place = 0
     for number, rows in enumerate(groups):

@@ -95,7 +95,7 @@ class RowsApart:
         """Find the files and look at all rows; `tell` is called with how far that is."""
         if wanted.target is None:
             raise TableError("say which column has the classes: --target NAME.")
-        files = parquet_rows(wanted.data)
+        files = parquet_rows(wanted.data, min(_memory(client)))
         kinds = features_of(files, {"target": wanted.target, "id": wanted.id}, wanted.drop)
         seen = surveyed(client, files, list(kinds), wanted.target, deal, tell)
         texts, positive = np.array(seen.labels, dtype=object), None
@@ -131,7 +131,8 @@ class RowsApart:
 
     def tested(self, test: Any, tell: Callable[[str], None]) -> RowsApart:
         """The rows of other files, with the same columns and classes."""
-        files, target = parquet_rows(test), str(self.wanted.target)
+        files = parquet_rows(test, min(_memory(self.client)))
+        target = str(self.wanted.target)
         present = [name for name in (target, self.wanted.id, *self.kinds) if name is not None]
         same = sorted(files.paths & self.files.paths)
         if same:
@@ -168,8 +169,7 @@ class RowsApart:
 
     def holds(self) -> bool:
         """Whether the rows may stay in the workers' memory; raises where a piece is too large."""
-        p, workers = len(self.kinds), self.client.scheduler_info(n_workers=-1)["workers"].values()
-        limits = [float(worker["memory_limit"] or np.inf) for worker in workers]
+        p, limits = len(self.kinds), _memory(self.client)
         largest = max(self.files.pieces, key=lambda piece: piece.rows)
         if _COPIES * 8.0 * largest.rows * p > min(limits):
             raise TableError(
@@ -204,7 +204,11 @@ class RowsApart:
         readers = [PieceReader(self.files.system, piece) for piece in self.files.pieces]
         blocks = [make(reader, k, making) for k, reader in enumerate(readers)]
         crew = DaskCrew.computing(self.client, blocks)
-        crew.describe()
+        try:
+            crew.describe()
+        except BaseException:
+            crew.close()
+            raise
         return crew
 
     def contrasts(self, preparation: Preparation, class_weight: Any) -> list[Contrast]:
@@ -227,6 +231,12 @@ class RowsApart:
             apart = float(np.abs(means[k] - other).max())
             found.append(Contrast(float(weights[k]), float(weights[rest].sum()), apart))
         return found
+
+
+def _memory(client: Client) -> list[float]:
+    """The bytes of memory of each worker, infinite where it has no limit."""
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    return [float(worker["memory_limit"] or np.inf) for worker in workers]
 
 
 def _columns(preparation: Preparation) -> Columns:

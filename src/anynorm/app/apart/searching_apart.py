@@ -132,14 +132,16 @@ class SearchApart:
     def run(self, contrasts: Sequence[Contrast]) -> None:
         """Go on to larger C until it does not pay any more, or time is over."""
         options: FitOptions = self.model.options
-        prices = self.model.prices(contrasts)
+        prices, signs = self.model.prices(contrasts), 0
         for number, C in enumerate(prices):
             if number and is_over(self.end):
                 self.cut = True
                 return
             self._try(C, number)
-            self.stop = None if options.C else self._stops(prices[: number + 1])
-            if self.stop is not None:
+            found = None if options.C else self._stops(prices[: number + 1])
+            signs = 0 if found is None else signs + 1
+            if signs == self.model.patience:
+                self.stop = found
                 return
 
     @property

@@ -84,9 +84,12 @@ def chunked(
     if not is_collection(X):
         return labelled_apart(estimator, _mapped(X, y, sample_weight, caller), None, C)
     blocks = (_of_array if hasattr(X, "chunks") else _of_frame)(X, y, sample_weight)
-    return labelled_apart(
-        estimator, _crew(blocks, caller), column_names(getattr(X, "_meta", None)), C
-    )
+    crew = _crew(blocks, caller)
+    try:
+        return labelled_apart(estimator, crew, column_names(getattr(X, "_meta", None)), C)
+    except BaseException:
+        crew.close()
+        raise
 
 
 def _mapped(X: Any, y: Any, sample_weight: Any, caller: str) -> Crew:

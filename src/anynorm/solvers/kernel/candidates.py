@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 VARIABLES = 1024  # of a part: a few microseconds
-FEW = 640  # variables up to which nothing need be compiled, as for rows
+FEW = 600  # variables up to which nothing need be compiled, as for rows
 
 
 class BoxProgram(NamedTuple):

@@ -9,8 +9,9 @@ on a sample of the rows, in which each stands for others:
 2. forward selection and exchanges (`span_search.py`), k-means, the 1-norm path on a dictionary
    (`landmark_sets.py`) and chance each give a set for three quarters of the sample;
 3. the set of the fewest errors on the last quarter is kept, that of the search unless another is
-   better by two standard errors; with it, or with the heaviest of the support vectors where these
-   are few, exchanges go on in the whole sample.
+   better by two standard errors.  Its exchanges then go on in the whole sample, where two more
+   searches begin with no rows, and one with the heaviest of the support vectors where these are
+   few: where a search ends depends on its first rows, and the least objective decides.
 
 Where the problem without a budget has no more than B support vectors, it is the answer.
 
@@ -51,6 +52,7 @@ _SAMPLE = 4000  # rows that J is chosen on, or
 _PER_PLACE = 50  # so many for each row of the budget: with fewer, what is chosen is their noise
 _HELD_OUT = 4  # one of so many rows of the sample compares the sets
 _CLEARLY = 2.0  # standard errors: by one, the best of several sets is too often so by chance
+_FRESH = 2  # searches in the whole sample that begin with no rows
 _WORTH_COMPARING = 80  # rows of a sample from which a part of them can tell
 _NEARLY_ALL = 2  # times the budget: the heaviest of so few support vectors are a set as well
 _CHOICE_TOL = 1e-2  # the gap of problems that J is chosen by
@@ -58,8 +60,8 @@ _EXACT = 4000  # rows up to which the problem without a budget is solved to the 
 _WHOLE = 30_000  # to a hundredth,
 _ROUGHLY = 60_000  # and up to which to a tenth, as far as it gets
 _SUPPORT_TOL = 1e-2  # that hundredth, and the gap of a sample's support vectors to look at first
-_ROUGH_TOL = 1e-1
-_ROUGH_COST = 1e11  # products for a whole kernel matrix, up to which that tenth is worth its time
+_ROUGH_TOL = 1e-1  # that tenth
+_ROUGH_COST = 1e11  # products for a whole kernel matrix, up to which it is worth its time
 _ROUGH_ITERATIONS = 4  # for each row: beyond, a bound takes many times what the fit takes
 _CHOICE_TIME = 0.5  # of the time that is left, for the choice of J
 FEATURE_ITERATIONS = 10_000  # of solvers over features, which take few
@@ -504,15 +506,19 @@ class _Choice:
         better = self._clearly_better(greedy, others, train, held)
         if better is not None:
             return better
-        search = self._search(self.problems)
-        search.begin(greedy)
-        search.grow(self.count, self.pool)
-        if len(self.pool) <= _NEARLY_ALL * self.count and self._goes_on():
-            heaviest = self._search(self.problems)
-            heaviest.begin(self.pool[: self.count])
-            search = min(search, heaviest, key=lambda each: each.objective)
-        search.exchange(self.pool)
-        return np.array(search.rows, dtype=np.intp)
+        starts = [greedy] + [np.empty(0, np.intp)] * _FRESH
+        if len(self.pool) <= _NEARLY_ALL * self.count:
+            starts.insert(0, self.pool[: self.count])
+        searches: list[SpanSearch] = []
+        for rows in starts:
+            if searches and not self._goes_on():
+                break
+            searches.append(self._search(self.problems))
+            searches[-1].begin(rows)
+            searches[-1].grow(self.count, self.pool)
+            searches[-1].exchange(self.pool)
+        best = min(searches, key=lambda search: search.objective)
+        return np.array(best.rows, dtype=np.intp)
 
     def forward(self) -> Index:
         """Rows of the sample by forward selection, in their order."""

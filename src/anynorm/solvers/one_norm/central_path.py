@@ -47,6 +47,8 @@ _TO_BOUNDARY = 0.99  # of the way to the nearest bound
 _CORRECTORS = 3  # at the most, beside Mehrotra's: each costs a tenth of a factor
 _LEAST_GAIN = 0.05  # of the two steps' lengths together: a corrector that brings less is the last
 _STEPS_OF_START = 12  # of conjugate gradients: the start need not be exact
+_WEAK = 10.0  # times the bounds: where duals of full size pull no more, few columns leave zero
+_STEPS_OF_WEAK = 3  # of the start there: the rest of it would cost a fifth of the whole
 _RIDGE = 0.1  # of the mean squared length of a column
 _FROM_BOUNDS = 0.05  # of the box: as near as the duals of the start may be to them
 _FAR_START = 100.0  # times the bounds: how far pulls may be beyond them at the start
@@ -198,15 +200,21 @@ class _CentralPoint:
 
     def _ridge(self) -> tuple[np.ndarray, float, np.ndarray]:
         """w, b and the residuals of a weighted ridge regression, by a few conjugate gradients."""
-        weights = (self.upper - self.lower) / (self.upper - self.lower).mean()
+        width = float((self.upper - self.lower).mean())
+        weights = (self.upper - self.lower) / width
         label, free = self.label, self.problem.free_bias
         columns = np.flatnonzero(self.usable)
         damping = _RIDGE * float(self.squares[columns].mean()) if columns.size else 1.0
         scale = 1.0 / (damping + self.squares)
         w, b, r = np.zeros(self.features.p), 0.0, np.ones(self.n)
         direction, shift, before = np.zeros(self.features.p), 0.0, np.inf
-        for _ in range(_STEPS_OF_START):
+        pull = 0.0
+        for step in range(_STEPS_OF_START):
+            if step == _STEPS_OF_WEAK and pull <= _WEAK:
+                break
             gradient = np.where(self.usable, self._pulls(weights * r) - damping * w, 0.0)
+            if step == 0:
+                pull = width * float((np.abs(gradient) * self.per_bound).max(initial=0.0))
             slope = float(label @ (weights * r)) if free else 0.0
             size = float(gradient @ (scale * gradient)) + slope**2 / self.n
             if not size > 0:

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from anynorm.design.blocks import ranges
 from anynorm.design.far_columns import FAR, far_means
-from anynorm.design.limits import BLOCK_ENTRIES, VERIFIED
+from anynorm.design.limits import BLOCK_ENTRIES, ROUNDING, VERIFIED
 from anynorm.problem import Problem
 from anynorm.problem.path_record import PathRecord, compacted
 from anynorm.problem.solution import Progress
@@ -50,7 +50,9 @@ from anynorm.solvers.one_norm.state import (
     PLACE,
     RADIUS,
     STUCK,
+    TRUE_COST,
     VALUE,
+    WEIGHT,
     S,
 )
 
@@ -165,7 +167,7 @@ class PathInProgress:
         """Go on to s_max, to penalty_min or to the deadline; returns the path from w = 0."""
         limits = (np.inf if s_max is None else s_max, penalty_min, deadline, progress)
         best, record = self._attempt, self._attempt.follow(*limits)
-        while not (best.sound and record.gaps.max() <= VERIFIED) and record.stopped != "time_limit":
+        while not best.can_rest(record) and record.stopped != "time_limit":
             number = next(self._attempts, None)
             if number is None:
                 break
@@ -236,6 +238,28 @@ class _Attempt:
             self._close()
         self.sound = code != STUCK
         return self._record(_STOPPED[code])
+
+    def can_rest(self, record: PathRecord) -> bool:
+        """Whether no other attempt is called for: gaps are small, or as large as rounding is.
+
+        Rounding in the sums X'(y a), about the means, is a larger and larger part of a lambda that
+        falls; whoever follows the path, this is what is left of its last knots.
+        """
+        lam = np.where(record.penalties > 0, record.penalties, np.roll(record.penalties, 1))
+        explained = record.gaps * lam <= ROUNDING * self._largest_pull()
+        return self.sound and bool(np.all(explained | (record.gaps <= VERIFIED)))
+
+    def _largest_pull(self) -> float:
+        """What duals of full size can pull at most, in units of a column's weight."""
+        problem = self.engine.problem
+        design, n = problem.design, problem.n_rows
+        squares = design.column_norms_squared(np.ones(n))
+        if problem.free_bias:
+            squares = squares - n * design.rmatvec(np.full(n, 1.0 / n)) ** 2
+        weights = self.engine.column[WEIGHT, : problem.n_coefs]
+        sizes = np.sqrt(np.maximum(squares, 0.0))[weights > 0] / weights[weights > 0]
+        costs = self.engine.row[TRUE_COST]
+        return float(sizes.max(initial=0.0)) * float(np.linalg.norm(costs))
 
     def _last_knot(self) -> tuple[int, np.ndarray, float]:
         """The last knot as it is before it gets the duals of an end."""

@@ -26,6 +26,7 @@ from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.linear.coordinate_descent import portions
 
 _PASSES = 3  # over the rows of a part that still move, each round
+_QUICK = 10  # rounds of one pass: where they are enough, each further pass is work for little
 _ENOUGH = 0.1  # of the gap seen on the first pass: where a round ends
 _RELAXATION = 1.3  # as in coordinate_descent.py
 
@@ -57,8 +58,8 @@ class Descent:
         K.
     seed : int
         Of the order of the rows.
-    first : bool
-        Whether the dual variables begin at zero here.
+    passes : int
+        Over rows in memory, at the most.
     """
 
     terms: RowTerms
@@ -68,7 +69,7 @@ class Descent:
     scale: np.ndarray | None
     parts: int
     seed: int
-    first: bool
+    passes: int
 
 
 def descend_apart(
@@ -98,7 +99,7 @@ def descend_apart(
             _descended,
             Descent(
                 terms, shared.coef, shared.bias, variance, scale, crew.n_parts, seed + number,
-                first=number == 0,
+                passes=1 if number < _QUICK else _PASSES,
             ),
         )  # fmt: skip
         number += 1
@@ -122,15 +123,17 @@ def pulled_back(problem: ChunkedProblem) -> SharedDual:
 
 
 def _means(blocks: Sequence[Block], message: tuple[RowTerms, np.ndarray | None]) -> Sums:
+    """The sum of the rows, and that of their squared norms, which stay beside them."""
     terms, scale = message
 
     def one(block: Block) -> Sums:
-        design = terms.of(block).design()
-        squares = design.column_norms_squared()
+        rows = terms.of(block)
+        design = rows.design()
+        rows.norms = design.scaled(None if scale is None else np.sqrt(scale)).row_norms_squared()
         return Sums(
             n=design.n,
             sums=design.rmatvec(np.ones(design.n)),
-            squares=float((squares if scale is None else scale * squares).sum()),
+            squares=float(rows.norms.sum()),
         )
 
     return each_block(blocks, one, Sums(n=0))
@@ -141,6 +144,8 @@ def _pulled(blocks: Sequence[Block], terms: RowTerms) -> Sums:
         rows = terms.of(block)
         rows.fresh = False
         beta = rows.y * rows.dual
+        if not beta.any():  # the first time
+            return Sums(pulled=np.zeros(block.columns), total=0.0)
         return Sums(pulled=rows.design().rmatvec(beta), total=float(beta.sum()))
 
     return each_block(blocks, one, Sums(total=0.0))
@@ -150,16 +155,16 @@ def _descended(blocks: Sequence[Block], now: Descent) -> Sums:
     """The descent of one part; its duals stay here, and their effect on w and b is returned."""
     used = [block for block in blocks if block.n]
     lost = sum(now.terms.of(block).fresh for block in used)
-    if lost and not now.first:
+    if lost:
         return Sums(lost=int(lost))
     local = _Local(now)
     if all(block.held for block in used):
         visits = [(now.terms.of(block), now.terms.of(block).design()) for block in used]
-        local.descend(visits)
+        local.descend(visits, now.passes)
     else:
         for block in used:
             rows = now.terms.of(block)
-            local.descend([(rows, rows.design())])
+            local.descend([(rows, rows.design())], _PASSES)
     return local.effect([now.terms.of(block) for block in used])
 
 
@@ -171,17 +176,14 @@ class _Local:
         self.coef = now.coef.copy()
         self.bias = np.array([now.bias, now.parts * now.variance])
         # A step of w counts as if every part made it.
-        p = len(now.coef)
-        self.scale = now.parts * (np.ones(p) if now.scale is None else now.scale)
-        if now.parts == 1 and now.scale is None:
-            self.scale = np.empty(0)
+        self.scale = now.parts * (np.ones(1) if now.scale is None else now.scale)
         self.rng = np.random.default_rng(now.seed)
 
-    def descend(self, visits: list[tuple[BlockRows, Design]]) -> None:
+    def descend(self, visits: list[tuple[BlockRows, Design]], passes: int) -> None:
         """Passes over some blocks until most of the gap seen on the first one is gone."""
         shrunk = [_Shrinking(rows, design, self.now) for rows, design in visits]
         first, thresholds = np.inf, (-np.inf, np.inf)
-        for _ in range(_PASSES):
+        for _ in range(passes):
             found = np.array([np.inf, -np.inf, 0.0])
             for part in shrunk:
                 self._visit(part, thresholds, found)
@@ -232,9 +234,6 @@ class _Shrinking:
     def __init__(self, rows: BlockRows, design: Design, now: Descent) -> None:
         assert isinstance(rows.bounds, Box)
         self.rows, self.design, self.box = rows, design, rows.bounds
-        if rows.norms is None or now.first:  # another scale than the last
-            scale = None if now.scale is None else np.sqrt(now.scale)
-            rows.norms = design.scaled(scale).row_norms_squared()
-        rows.fresh = False
+        assert rows.norms is not None  # from `_means`, before which no row is taken for known
         self.curvature = now.parts * (rows.norms + now.variance) + self.box.shift
         self.active = np.flatnonzero((self.box.upper > self.box.lower) & (self.curvature > 0))
