@@ -5,7 +5,7 @@
 Each goes between ``<!-- benchmark: NAME -->`` and ``<!-- end -->``, from
 ``benchmarks/results/NAME.json``.  Two NAMEs are about all of them: "summary" says how many goals
 are met and which are not, and "chosen" is the README's few rows, one of each kind of work and one
-that is won at this gap alone.
+of those that are lost.
 """
 
 import json
@@ -23,7 +23,7 @@ CHOSEN = (
     "SVC against sklearnex, curved 10000 x 20, C=1, gap 0.0001",
     "hinge, sparse, C=1, gap 1e-06",
     "Lasso, dense 1000 x 20,000, lambda_max / 20, gap 1e-06",
-    "logistic + 1-norm, text 50000 x 50000, C=100, gap 1e-06",
+    "logistic + 1-norm, text 50000 x 50000, C=100, gap 1e-06, against a gap of 0.001",
 )
 _CHOSEN = ("work", "ours", "against", "ratio")
 _BLOCK = re.compile(r"(<!-- benchmark: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
