@@ -1,7 +1,6 @@
 """More of what `make bench-dask` measures: strict budgets, dask-ml, and a limit on memory."""
 
 import pathlib
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -157,7 +156,7 @@ def peaks_of(client: Any) -> Iterator[dict[int, int]]:
         thread.join()
 
 
-def within_a_quarter(n: int, p: int, workers: int) -> dict[str, Any]:
+def within_a_quarter(folder: str, n: int, p: int, workers: int) -> dict[str, Any]:
     """`anynorm fit` on Parquet files: workers may take a quarter of the data, beyond their start.
 
     The nannies of Dask end a worker that takes more.
@@ -176,25 +175,24 @@ def within_a_quarter(n: int, p: int, workers: int) -> dict[str, Any]:
     # Workers are ended at 95 % of their limit; none is to pause, or write rows to disk, before.
     memory = dict.fromkeys(("target", "spill", "pause"), False)
     dask.config.set({f"distributed.worker.memory.{name}": x for name, x in memory.items()})
-    with tempfile.TemporaryDirectory() as folder:
-        for k in range(BLOCKS):
-            X, y = case.rows(k)
-            frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(p)]).assign(y=y)
-            name = pathlib.Path(folder, f"part{k:02d}.parquet")
-            frame.to_parquet(name, row_group_size=2000, index=False)
-        first = pathlib.Path(folder, "part00.parquet")
-        with local(workers) as client:  # what a worker takes once all is compiled and loaded
-            run_fit_apart(client, Asked(first, "y"), options)
-            taken = max(client.run(lambda: psutil.Process(os.getpid()).memory_info().rss).values())
-        data = 8 * n * p
-        limit = taken + int(QUARTER * data / workers)
-        with local(workers, memory_limit=limit) as client:
-            started = set(client.run(os.getpid).values())
-            with peaks_of(client) as seen:
-                wall = time.perf_counter()
-                found = run_fit_apart(client, Asked(folder, "y"), options)
-                wall = time.perf_counter() - wall
-            lost = len(started - set(client.run(os.getpid).values()))
+    for k in range(BLOCKS):
+        X, y = case.rows(k)
+        frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(p)]).assign(y=y)
+        name = pathlib.Path(folder, f"part{k:02d}.parquet")
+        frame.to_parquet(name, row_group_size=2000, index=False)
+    first = pathlib.Path(folder, "part00.parquet")
+    with local(workers) as client:  # what a worker takes once all is compiled and loaded
+        run_fit_apart(client, Asked(first, "y"), options)
+        taken = max(client.run(lambda: psutil.Process(os.getpid()).memory_info().rss).values())
+    data = 8 * n * p
+    limit = taken + int(QUARTER * data / workers)
+    with local(workers, memory_limit=limit) as client:
+        started = set(client.run(os.getpid).values())
+        with peaks_of(client) as seen:
+            wall = time.perf_counter()
+            found = run_fit_apart(client, Asked(folder, "y"), options)
+            wall = time.perf_counter() - wall
+        lost = len(started - set(client.run(os.getpid).values()))
     certificate = found.learned.model.certificate_
     return {
         "wall": wall,

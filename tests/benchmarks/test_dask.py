@@ -1,5 +1,7 @@
 """The benchmark of Dask's workers: what its rows compare, and at which size goals count."""
 
+import pathlib
+
 import pytest
 
 from benchmarks import dask, harness
@@ -35,7 +37,7 @@ def asked(monkeypatch):
 
 
 def rows_of(sizes):
-    return {title: job() for title, job in dask.Run(sizes, 2, 60.0).jobs("")}
+    return {title: job() for title, job in dask.Run(pathlib.Path(), sizes, 2, 60.0).jobs("")}
 
 
 def test_rows_of_a_fit_are_from_one_measurement(asked):
@@ -86,3 +88,18 @@ def test_a_peer_is_given_the_fewest_iterations_that_do(needed):
 def test_a_peer_that_takes_too_long_is_given_no_more():
     found = fewest(lambda steps: {"cpu": steps, "gap": 1.0, "iterations": steps}, most=15.0)
     assert found["iterations"] == 20
+
+
+def test_workers_that_were_ended_are_a_row_and_other_failures_are_not(monkeypatch):
+    def fails(message):
+        def call(*given, **options):
+            raise RuntimeError(message)
+
+        monkeypatch.setattr(harness, "call", call)
+        return dict(dask.Run(pathlib.Path(), dask.FULL, 2, 60.0).jobs("memory"))["memory"]()
+
+    row = fails("failed in its process: distributed.scheduler.KilledWorker: ...")
+    assert row.met is False
+    assert "nannies" in row.note
+    with pytest.raises(RuntimeError, match="no such file"):
+        fails("no such file")
