@@ -19,7 +19,7 @@
 #   make bench-small   BudgetSVC(strict=True) against other ways to B support vectors (half an hour)
 #   make bench-bridge  min_norm_point and ConstrainedLasso against their peers (five minutes)
 #   make bench-cores   all cores against one and against oneDAL, and BLAS left alone (ten minutes)
-#   make bench-dask    rows on two Dask workers against one process (ten minutes; ARGS=--quick for small ones)
+#   make bench-dask    rows on two Dask workers against one process and dask-ml (five minutes)
 #   make bench-gpu     kernel machines on a GPU against scikit-learn, memory and TorchKM (ARGS="--quick --device cpu" without one)
 #   make bench-start   first fits in fresh processes, nothing compiled and all of it, beside skglm (twenty minutes)
 #   make bench-size    time and memory of every estimator by the number of rows (twenty minutes)
@@ -119,7 +119,8 @@ $(BENCHMARKS): bench-%:
 
 bench-dask:
 	@sh tools/environment.sh bench,dask
-	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.dask $(ARGS)
+	$(BIN)/python -m benchmarks.dask $(ARGS)
+	@$(BIN)/python -m benchmarks.report
 
 bench-gpu:
 	@sh tools/environment.sh bench,gpu

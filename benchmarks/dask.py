@@ -1,186 +1,241 @@
-"""Rows on the workers of a Dask cluster of processes, against the same fit in one process.
+"""Rows on the workers of a Dask cluster of processes, against one process and against dask-ml.
 
-    python -m benchmarks.dask [--quick] [--only TEXT] [--workers 2] [--share 0.1]
+    python -m benchmarks.dask [--quick] [--only TEXT] [--workers 2] [--output FILE]
 
-Both sides make the same rows, reach a gap of 1e-3 and are timed once they are compiled.  Printed
-are seconds of wall and processor time (driver and workers together), how many rounds there were,
-how many of them over all rows, and the numbers that a round brings to or from a worker, as
-multiples of p or of p^2.  Wall times need a machine whose cores nobody else uses.  `--share` takes
-so much of the rows.
+* The hinge, dense and sparse: times of workers and of one process, how many rounds there were, and
+  the numbers that a round brings to or from a worker, as multiples of p or of p^2.
+* A strict budget with the Gaussian kernel likewise, and the logistic loss beside dask-ml's two
+  usual solvers at the fewest iterations that reach the gap.  Their goals are about more rows than
+  are recorded: `--budget-rows 5000000` and `--peer-rows 2000000` run those.
+* Only by its name, `--only memory`: the command on Parquet files with workers that may take a
+  quarter of the data.
+
+Wall times need a machine whose cores nobody else uses; processor times are those of driver and
+workers together.  Every number is from one run, after a smaller fit by which all is compiled.
 """
 
 import argparse
-import pickle
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+import dataclasses
+import functools
+import importlib.util
+import pathlib
+import sys
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
+from benchmarks import harness
+from benchmarks.dask_fits import BLOCKS, GAP, Case
+from benchmarks.dask_rows import BUDGET, PEER_SOLVERS, QUARTER
+from benchmarks.harness import Row, seconds
 
-GAP = 1e-3
-BLOCKS = 16  # of rows
-SLOWEST = 1.5  # of one process's processor time that the cluster may take
-ROUNDS = 50  # at the most
 FASTER = 1.5  # times as fast as one process, with two cores for two workers
+COSTLIER = 1.5  # times one process's processor time that the cluster may take
+ROUNDS = 50  # at the most
 NUMBERS = 4.0  # times p, or p^2 where matrices are summed, that a round may bring
+PEER_FASTER = 3.0  # times as fast as dask-ml at equal objective
+BUDGET_ROWS, PEER_ROWS = 5_000_000, 2_000_000  # that the goals are about
+COLUMNS = 200  # of the dense tables
 
 
-@dataclass(frozen=True)
-class Case:
-    """A table, made block by block, and what is fitted to it."""
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    """The tables of a run."""
 
-    name: str
-    n: int
-    p: int
-    entries: int  # per row; 0 is dense
-    loss: str
-    C: float
-
-    def rows(self, k: int) -> tuple[Any, np.ndarray]:
-        """Block k, and its labels."""
-        n, rng = self.n // BLOCKS, np.random.default_rng(k)
-        w = np.random.default_rng(10**6).standard_normal(self.p)
-        if not self.entries:
-            X, noise = rng.standard_normal((n, self.p)), 5.0
-            return X, X @ w / np.sqrt(self.p) * noise + rng.standard_normal(n) > 0
-        # Columns as those of text: some in many rows, most in few.
-        columns = (self.p * rng.random((n, self.entries)) ** 2).astype(np.int32)
-        starts = np.arange(0, n * self.entries + 1, self.entries)
-        values = np.full(n * self.entries, self.entries**-0.5)
-        X = sp.csr_matrix((values, columns.ravel(), starts), shape=(n, self.p))
-        X.sum_duplicates()
-        return X, X @ w + 0.5 * rng.standard_normal(n) > 0
+    dense: Case
+    sparse: Case
+    budget_rows: int
+    peer_rows: int
+    memory_rows: int
 
 
-def cases(quick: bool, share: float) -> list[Case]:
-    """The tables of the goals, or small ones of the same kinds."""
-    dense, wide = (
-        ((200_000, 100), (100_000, 10_000)) if quick else ((2_000_000, 200), (10**6, 50_000))
-    )
-    many, few = (int(share * n) // BLOCKS * BLOCKS for n in (dense[0], wide[0]))
-    return [
-        Case("dense hinge", many, dense[1], 0, "hinge", 0.01),
-        Case("dense logistic", many, dense[1], 0, "logistic", 0.01),
-        Case("sparse hinge", few, wide[1], 20, "hinge", 0.1),
-        Case("sparse logistic", few, wide[1], 20, "logistic", 0.1),
-    ]
+FULL = Sizes(
+    dense=Case(2_000_000, COLUMNS, 0, "hinge", 0.01),
+    sparse=Case(1_000_000, 50_000, 20, "hinge", 0.1),
+    budget_rows=200_000,
+    peer_rows=200_000,
+    memory_rows=750_000,
+)
+QUICK = Sizes(
+    dense=Case(80_000, 50, 0, "hinge", 0.01),
+    sparse=Case(40_000, 10_000, 20, "hinge", 0.1),
+    budget_rows=16_000,
+    peer_rows=16_000,
+    memory_rows=40_000,
+)
 
 
-def model(case: Case) -> Any:
-    from anynorm import LinearSVC
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One run of the benchmark; what several rows are about is measured once."""
 
-    return LinearSVC(C=case.C, loss=case.loss, tol=GAP)
+    folder: pathlib.Path
+    sizes: Sizes
+    workers: int
+    limit: float
 
+    @functools.cache  # noqa: B019  # a run lives as long as the process
+    def _fit(self, case: Case) -> dict[str, Any]:
+        return self._call("dask_fits:compared", case=dataclasses.asdict(case))
 
-def in_one_process(case: Case) -> tuple[float, float, float]:
-    """Wall seconds, processor seconds and the objective."""
-    parts = [case.rows(k) for k in range(BLOCKS)]
-    y = np.concatenate([y for _, y in parts])
-    X: Any = [X for X, _ in parts]
-    X = sp.vstack(X, format="csr") if case.entries else np.vstack(X)
-    model(case).fit(*parts[0])
-    del parts
-    wall, busy = time.perf_counter(), time.process_time()
-    found = model(case).fit(X, y)
-    return time.perf_counter() - wall, time.process_time() - busy, found.certificate_.primal
+    @functools.cache  # noqa: B019
+    def _budget(self) -> dict[str, Any]:
+        return self._call("dask_rows:strict_budget", n=self.sizes.budget_rows)
 
+    @functools.cache  # noqa: B019
+    def _peers(self) -> dict[str, Any]:
+        return self._call("dask_rows:beside_dask_ml", n=self.sizes.peer_rows, p=COLUMNS)
 
-@contextmanager
-def watched_rounds() -> Iterator[list[tuple[str, float]]]:
-    """The task of every round, and the most numbers that went to or came from a worker in it."""
-    from anynorm.design.dask_crew import DaskCrew
-
-    seen: list[tuple[str, float]] = []
-    plain = DaskCrew._answers
-
-    def answers(self: Any, job: Any, message: Any) -> Any:
-        found = plain(self, job, message)
-        sizes = [len(pickle.dumps(part)) for part in (message, *found)]
-        seen.append((job.__name__, max(sizes) / 8))
+    def _call(self, function: str, **given: Any) -> dict[str, Any]:
+        found: dict[str, Any] = harness.call(
+            f"benchmarks.{function}", {**given, "workers": self.workers}, limit=self.limit
+        )
         return found
 
-    DaskCrew._answers = answers  # type: ignore[method-assign]
-    try:
-        yield seen
-    finally:
-        DaskCrew._answers = plain  # type: ignore[method-assign]
-
-
-def on_a_cluster(case: Case, client: Any) -> tuple[float, float, float, list[tuple[str, float]]]:
-    """The same, and what the rounds were."""
-    import dask
-    import dask.array as da
-    from distributed import wait
-
-    n = case.n // BLOCKS
-    meta = sp.csr_matrix((0, case.p)) if case.entries else None
-    parts = [dask.delayed(case.rows, pure=True)(k) for k in range(BLOCKS)]
-    X = da.concatenate([da.from_delayed(q[0], (n, case.p), float, meta) for q in parts]).persist()
-    y = da.concatenate([da.from_delayed(q[1], (n,), bool) for q in parts]).persist()
-    wait([X, y])
-    # Rows of all blocks, so that every worker has compiled, and loaded, what it needs.
-    some = [slice(k * n, k * n + n // 4) for k in range(BLOCKS)]
-    model(case).fit(*(da.concatenate([given[rows] for rows in some]) for given in (X, y)))
-
-    with watched_rounds() as seen:
-        wall, before = time.perf_counter(), worker_time(client)
-        found = model(case).fit(X, y)
-        busy = worker_time(client) - before
-        return time.perf_counter() - wall, busy, found.certificate_.primal, seen
-
-
-def worker_time(client: Any) -> float:
-    """The seconds of processor time that this process and all workers have taken."""
-    return time.process_time() + sum(client.run(time.process_time).values())
-
-
-@contextmanager
-def local(workers: int, **options: Any) -> Iterator[Any]:
-    """A client of so many processes on this machine, of one thread each."""
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=None, **options
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", default="")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--share", type=float, default=1.0)
-    asked = parser.parse_args()
-    from benchmarks.dask_rows import ROWS
-
-    share = 0.02 * asked.share if asked.quick else asked.share
-    for name, row in ROWS.items():
-        if asked.only in name:
-            print(row(share, asked.workers), flush=True)
-    for case in (case for case in cases(asked.quick, asked.share) if asked.only in case.name):
-        wall, busy, objective = in_one_process(case)
-        with local(asked.workers) as client:
-            apart = on_a_cluster(case, client)
-        rounds = apart[3]
-        matrices = case.p <= case.n // 1000 and not case.entries
-        numbers = max(size for _, size in rounds) / (case.p**2 if matrices else case.p)
-        print(
-            f"{case.name} {case.n} x {case.p}: one process {wall:.2f} s (processor {busy:.2f} s), "
-            f"{asked.workers} workers {apart[0]:.2f} s (processor {apart[1]:.2f} s): "
-            f"x{wall / apart[0]:.2f} (goal {FASTER}), processor x{apart[1] / busy:.2f} "
-            f"(at most {SLOWEST}), {len(rounds)} rounds (at most {ROUNDS}), "
-            f"{numbers:.1f} {'p^2' if matrices else 'p'} per round (at most {NUMBERS:g}), "
-            f"objectives differ by {abs(apart[2] / objective - 1):.1e}",
-            flush=True,
+    def _times(self, work: str, found: dict[str, Any], clock: str, goal: float | None) -> Row:
+        """Workers against one process: their speed in wall time, or what they cost."""
+        one, many = (found[side][clock] for side in ("one", "workers"))
+        wall = clock == "wall"
+        return Row(
+            work=f"{work}: {'wall' if wall else 'processor'} time",
+            ours=f"{self.workers} workers {seconds(many)}",
+            other=f"one process {seconds(one)}",
+            ratio=one / many if wall else many / one,
+            sense=">=" if wall else "<=",
+            bound=goal,
+            note=f"objectives differ by {found['difference']:.0e}",
+            details=found,
         )
+
+    def fit_time(self, work: str, case: Case, clock: str) -> Row:
+        """A linear fit."""
+        return self._times(work, self._fit(case), clock, FASTER if clock == "wall" else COSTLIER)
+
+    def rounds(self, work: str, case: Case) -> Row:
+        """How often all workers were asked."""
+        asked = self._fit(case)["rounds"]
+        count = sum(asked.values())
+        return Row(f"{work}: rounds", f"{count}", "-", count, "<=", ROUNDS, "rounds", details=asked)
+
+    def numbers(self, work: str, case: Case) -> Row:
+        """The largest message of all rounds."""
+        numbers = self._fit(case)["numbers"]
+        unit, size = ("p", case.p) if case.entries else ("p^2", case.p**2)
+        return Row(
+            work=f"{work}: numbers to or from a worker in a round",
+            ours=f"{numbers:,.0f} at the most",
+            other=f"{unit} = {size:,}",
+            ratio=numbers / size,
+            sense="<=",
+            bound=NUMBERS,
+            unit=unit,
+        )
+
+    def budget_time(self, clock: str) -> Row:
+        """A strict budget."""
+        n = self.sizes.budget_rows
+        row = self._times(f"strict budget of {BUDGET}, RBF, {n:,} x 20", self._budget(), clock,
+                          FASTER if clock == "wall" else COSTLIER)  # fmt: skip
+        return _of_size(row, n, BUDGET_ROWS)
+
+    def beside(self, solver: str) -> Row:
+        """dask-ml on the same workers, by processor time."""
+        n, found = self.sizes.peer_rows, self._peers()
+        ours, theirs = found["ours"], found[solver]
+        near = theirs["gap"] <= GAP
+        wall = f"wall time {seconds(ours['wall'])} against {seconds(theirs['wall'])}"
+        row = Row(
+            work=f"logistic, no bias, {n:,} x {COLUMNS}, against dask-ml {solver}: processor time",
+            ours=f"{self.workers} workers {harness.measured(ours)}",
+            other=f"dask-ml, {theirs['iterations']} iterations: {harness.measured(theirs)}",
+            ratio=theirs["cpu"] / ours["cpu"],
+            bound=PEER_FASTER,
+            note=wall if near else f"{wall}; not near enough, so a lower bound",
+            details=found,
+        )
+        return _of_size(row, n, PEER_ROWS)
+
+    def memory(self) -> Row:
+        """What the workers of a command on files take at their peaks, beyond their start."""
+        n = self.sizes.memory_rows
+        work = f"anynorm fit, hinge, {n:,} x {COLUMNS} in Parquet: memory"
+        try:
+            found = self._call(
+                "dask_rows:within_a_quarter", folder=str(self.folder), n=n, p=COLUMNS
+            )
+        except RuntimeError as error:
+            if "KilledWorker" not in str(error):
+                raise
+            note = "ended by their nannies, again and again"
+            return Row(work, f"{self.workers} workers", "-", None, "<=", QUARTER, note=note)
+        more = sum(found["peaks"]) - self.workers * found["taken"]
+        return Row(
+            work=work,
+            ours=f"{self.workers} workers {more / 2**20:.0f} MiB beyond their start",
+            other=f"data {found['data'] / 2**20:.0f} MiB",
+            ratio=more / found["data"],
+            sense="<=",
+            bound=QUARTER,
+            note=f"{found['lost']} workers ended by their nannies; {seconds(found['wall'])}",
+            details=found,
+        )
+
+    def jobs(self, only: str) -> harness.Jobs:
+        """Every row by its name."""
+        jobs: list[tuple[str, Callable[[], Row]]] = []
+        for name, case in (("dense", self.sizes.dense), ("sparse", self.sizes.sparse)):
+            work = f"hinge, {name} {case.n:,} x {case.p:,}"
+            jobs += [
+                (f"{name} wall", functools.partial(self.fit_time, work, case, "wall")),
+                (f"{name} processor", functools.partial(self.fit_time, work, case, "cpu")),
+                (f"{name} rounds", functools.partial(self.rounds, work, case)),
+                (f"{name} numbers", functools.partial(self.numbers, work, case)),
+            ]
+        jobs += [
+            ("budget wall", functools.partial(self.budget_time, "wall")),
+            ("budget processor", functools.partial(self.budget_time, "cpu")),
+        ]
+        if importlib.util.find_spec("dask_ml"):  # which not every Python has
+            jobs += [
+                (f"dask-ml {name}", functools.partial(self.beside, name)) for name in PEER_SOLVERS
+            ]
+        if "memory" in only:
+            jobs += [("memory", self.memory)]
+        return [(title, harness.in_time(self.limit, title, None, job)) for title, job in jobs]
+
+
+def _of_size(row: Row, n: int, goal: int) -> Row:
+    """The row, whose goal counts with the rows that it is about."""
+    if n >= goal:
+        return row
+    about = f"the goal, {row.sense} {row.bound:g} x, is about {goal:,} rows"
+    return dataclasses.replace(row, bound=None, note=f"{row.note}; {about}")
+
+
+def prepare(folder: pathlib.Path, options: argparse.Namespace) -> harness.Jobs:
+    """The rows of the size asked for."""
+    sizes = QUICK if options.quick else FULL
+    given = {"budget_rows": options.budget_rows, "peer_rows": options.peer_rows}
+    asked = {name: n // BLOCKS * BLOCKS for name, n in given.items() if n is not None}
+    sizes = dataclasses.replace(sizes, **asked)
+    return Run(folder, sizes, options.workers, options.limit).jobs(options.only)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What this benchmark alone can be asked for."""
+    parser.add_argument("--workers", type=int, default=2, help="processes (default 2)")
+    parser.add_argument("--budget-rows", type=int, help="of the strict budget")
+    parser.add_argument("--peer-rows", type=int, help="of the comparison with dask-ml")
+
+
+def main(arguments: list[str] | None = None) -> list[Row]:
+    """Run the rows asked for."""
+    packages = ["numpy", "scipy", "scikit-learn", "numba", "dask", "distributed"]
+    packages += ["dask-ml"] if importlib.util.find_spec("dask_ml") else []
+    clock = "wall and CPU seconds of one run each, one thread in each process"
+    return harness.command(
+        "dask", __doc__, prepare, packages, arguments, clock=clock, add_options=add_options
+    )
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

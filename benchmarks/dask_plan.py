@@ -135,9 +135,9 @@ def measure() -> None:
     """Print the seconds per row of a whole fit in blocks, and the latency of a round."""
     from distributed import Client, LocalCluster
 
-    from benchmarks.dask import Case, on_a_cluster
+    from benchmarks.dask_fits import Case, on_a_cluster
 
-    case = Case("dense hinge", 160_000, 200, 0, "hinge", 0.01)
+    case = Case(160_000, 200, 0, "hinge", 0.01)
     for workers in (1, 2):
         with (
             LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as home,

@@ -324,11 +324,13 @@ def command(
     arguments: Sequence[str] | None = None,
     *,
     clock: str = ONE_THREAD,
+    add_options: Callable[[argparse.ArgumentParser], None] | None = None,
 ) -> list[Row]:
     """The command line of a benchmark: run the rows asked for, print each, and the table.
 
     `prepare` gets a folder for data, which is there while the rows run, and the options; it returns
-    the rows by their names.  A full run is written to benchmarks/results.
+    the rows by their names.  A full run is written to benchmarks/results.  `add_options` adds what
+    this benchmark alone can be asked for.
     """
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=about)
     parser.add_argument("--quick", action="store_true", help="small data: does it run at all?")
@@ -336,6 +338,8 @@ def command(
     parser.add_argument("--repeats", type=int, default=5, help="runs after the first (default 5)")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for one process")
     parser.add_argument("--output", type=pathlib.Path, help="JSON file for the results")
+    if add_options is not None:
+        add_options(parser)
     options = parser.parse_args(arguments)
     output = options.output
     if output is None and not options.quick and not options.only:

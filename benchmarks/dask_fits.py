@@ -1,0 +1,142 @@
+"""What `make bench-dask` measures: linear fits on a cluster of processes and in one process.
+
+Both sides make the same rows, reach a gap of 1e-3 and are timed once they are compiled.  Processor
+time is that of driver and workers together.
+"""
+
+import pickle
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+GAP = 1e-3
+BLOCKS = 16  # of rows
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table, made block by block, and what is fitted to it."""
+
+    n: int
+    p: int
+    entries: int  # per row; 0 is dense
+    loss: str
+    C: float
+
+    def rows(self, k: int) -> tuple[Any, np.ndarray]:
+        """Block k, and its labels."""
+        n, rng = self.n // BLOCKS, np.random.default_rng(k)
+        w = np.random.default_rng(10**6).standard_normal(self.p)
+        if not self.entries:
+            X, noise = rng.standard_normal((n, self.p)), 5.0
+            return X, X @ w / np.sqrt(self.p) * noise + rng.standard_normal(n) > 0
+        # Columns as those of text: some in many rows, most in few.
+        columns = (self.p * rng.random((n, self.entries)) ** 2).astype(np.int32)
+        starts = np.arange(0, n * self.entries + 1, self.entries)
+        values = np.full(n * self.entries, self.entries**-0.5)
+        X = sp.csr_matrix((values, columns.ravel(), starts), shape=(n, self.p))
+        X.sum_duplicates()
+        return X, X @ w + 0.5 * rng.standard_normal(n) > 0
+
+
+def model(case: Case) -> Any:
+    from anynorm import LinearSVC
+
+    return LinearSVC(C=case.C, loss=case.loss, tol=GAP)
+
+
+def in_one_process(case: Case) -> tuple[float, float, float]:
+    """Wall seconds, processor seconds and the objective."""
+    parts = [case.rows(k) for k in range(BLOCKS)]
+    y = np.concatenate([y for _, y in parts])
+    X: Any = [X for X, _ in parts]
+    X = sp.vstack(X, format="csr") if case.entries else np.vstack(X)
+    model(case).fit(*parts[0])
+    del parts
+    wall, busy = time.perf_counter(), time.process_time()
+    found = model(case).fit(X, y)
+    return time.perf_counter() - wall, time.process_time() - busy, found.certificate_.primal
+
+
+@contextmanager
+def watched_rounds() -> Iterator[list[tuple[str, float]]]:
+    """The task of every round, and the most numbers that went to or came from a worker in it."""
+    from anynorm.design.dask_crew import DaskCrew
+
+    seen: list[tuple[str, float]] = []
+    plain = DaskCrew._answers
+
+    def answers(self: Any, job: Any, message: Any) -> Any:
+        found = plain(self, job, message)
+        sizes = [len(pickle.dumps(part)) for part in (message, *found)]
+        seen.append((job.__name__, max(sizes) / 8))
+        return found
+
+    DaskCrew._answers = answers  # type: ignore[method-assign]
+    try:
+        yield seen
+    finally:
+        DaskCrew._answers = plain  # type: ignore[method-assign]
+
+
+def on_a_cluster(case: Case, client: Any) -> tuple[float, float, float, list[tuple[str, float]]]:
+    """The same, and what the rounds were."""
+    import dask
+    import dask.array as da
+    from distributed import wait
+
+    n = case.n // BLOCKS
+    meta = sp.csr_matrix((0, case.p)) if case.entries else None
+    parts = [dask.delayed(case.rows, pure=True)(k) for k in range(BLOCKS)]
+    X = da.concatenate([da.from_delayed(q[0], (n, case.p), float, meta) for q in parts]).persist()
+    y = da.concatenate([da.from_delayed(q[1], (n,), bool) for q in parts]).persist()
+    wait([X, y])
+    # Rows of all blocks, so that every worker has compiled, and loaded, what it needs.
+    some = [slice(k * n, k * n + n // 4) for k in range(BLOCKS)]
+    model(case).fit(*(da.concatenate([given[rows] for rows in some]) for given in (X, y)))
+
+    with watched_rounds() as seen:
+        wall, before = time.perf_counter(), worker_time(client)
+        found = model(case).fit(X, y)
+        busy = worker_time(client) - before
+        return time.perf_counter() - wall, busy, found.certificate_.primal, seen
+
+
+def worker_time(client: Any) -> float:
+    """The seconds of processor time that this process and all workers have taken."""
+    return time.process_time() + sum(client.run(time.process_time).values())
+
+
+@contextmanager
+def local(workers: int, **options: Any) -> Iterator[Any]:
+    """A client of so many processes on this machine, of one thread each."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address=None, **options
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def compared(case: dict[str, Any], workers: int) -> dict[str, Any]:
+    """A fit on so many workers against the same one in this process."""
+    given = Case(**case)
+    wall, cpu, objective = in_one_process(given)
+    with local(workers) as client:
+        apart = on_a_cluster(given, client)
+    tasks = [task for task, _ in apart[3]]
+    return {
+        "one": {"wall": wall, "cpu": cpu},
+        "workers": {"wall": apart[0], "cpu": apart[1]},
+        "rounds": {task: tasks.count(task) for task in sorted(set(tasks))},
+        "numbers": max(size for _, size in apart[3]),
+        "difference": abs(apart[2] / objective - 1),
+    }
