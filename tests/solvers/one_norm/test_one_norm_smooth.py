@@ -169,6 +169,18 @@ def test_a_column_of_absurd_scale_does_not_disturb_the_others(loss, scale, inter
 
 
 @pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("C", [0.05, 0.2, 1.0, 100.0])
+def test_columns_that_the_bias_could_have_a_part_of_take_few_steps(loss, C):
+    """Models that were solved too loosely crept along these columns, and gave up at 8e-4."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 30)) + 1.0
+    y = np.where((X[:, :3] - 1.0).sum(axis=1) + 0.5 * rng.standard_normal(2000) > 0, 1.0, -1.0)
+    solution = solve_smooth(problem_of(X, y, loss, C=C), tol=1e-6)
+    assert solution.status is Status.OPTIMAL
+    assert solution.n_iter <= 12
+
+
+@pytest.mark.parametrize("loss", LOSSES)
 def test_features_far_from_zero(loss):
     X, y = overlapping()
     solution = assert_optimal(problem_of(X + 500.0, y, loss), tol=1e-8)
