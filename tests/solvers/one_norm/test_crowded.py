@@ -134,9 +134,9 @@ def test_other_units_change_no_digit_of_the_coefficients(steps):
 
 
 def test_a_deadline_ends_the_path(steps):
-    X, y = words(900, 1500, seed=3)
+    X, y = words(1800, 3000, seed=3)  # for which it takes more than a second
     began = time.monotonic()
-    solution = solve_smooth(problem_of(X, y), tol=1e-12, deadline=began + 0.3)
+    solution = solve_smooth(problem_of(X, y), tol=1e-12, deadline=began + 0.2)
     assert solution.status is Status.TIME_LIMIT
     assert np.isfinite(solution.certificate.primal)
     assert solution.certificate.dual <= solution.certificate.primal

@@ -139,17 +139,18 @@ def minimise_box(
                 break
         return gap
 
-    gap = np.inf if start is None else look()
+    # What is near enough needs no block.
+    near = start is not None and look() <= _EARLY * tol
     while True:
-        near = gap <= _EARLY * tol  # what is near enough needs no block
         over = not budget.goes_on() or not budget.leaves(search.last_cost)
         moved = not over and not near and search.next_block()
+        near = False
         if moved and search.n_blocks >= search.next_shrink:
             search.solve_unsettled()
         anew = moved and start is None and search.n_blocks == _SEEN and search.starts_anew()
         if moved and search.n_blocks % _LOOK_EVERY and not anew:
             continue
-        gap = gap if near else look()
+        gap = look()
         search.leaping = gap > _LEAP_UNTIL
         if moved:
             gap = steps_from(gap)
@@ -160,14 +161,12 @@ def minimise_box(
             return BoxResult(search.beta, search.scores, search.precise, search.intercept(), gap)
         if stuck and not over and search.take_float64_rows():
             patience.forget()
-            gap = look()
             continue
         over = over or stuck
         if over or not moved or gap <= _EARLY * tol:
             search.refresh()
             gap = look()
-            if not over and tol < gap:
-                gap = steps_from(gap)
+            # No Newton steps from here: with no block between them, they might go on for ever.
         if over or (gap <= tol and search.exact):
             return BoxResult(search.beta, search.scores, search.precise, search.intercept(), gap)
 
