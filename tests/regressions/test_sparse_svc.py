@@ -104,6 +104,20 @@ def test_C_beyond_what_float64_can_certify(C, loss, kind):
     assert model.certificate_.dual / C <= value * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic", "squared"])
+@pytest.mark.parametrize("C", [100.0, 1e4])
+def test_columns_that_nobody_has_standardised(C, loss):
+    """Means of 100 times the spread stopped the squared hinge at a gap of 0.3."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(298, 283)) + 100.0 * rng.normal(size=283)
+    y = (X - X.mean(axis=0))[:, :5].sum(axis=1) + 0.5 * rng.normal(size=298) > 0
+    model = SparseSVC(C=C, loss=loss).fit(X, y)
+    assert model.certificate_.gap <= 1e-4
+    shifted = least_one_norm(X - X.mean(axis=0), y, C=C, loss=loss)
+    assert model.certificate_.primal == pytest.approx(shifted, rel=2e-4)
+    assert model.certificate_.dual <= shifted * (1 + 1e-6)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_and_opposite_columns(kind, loss):

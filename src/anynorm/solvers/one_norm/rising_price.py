@@ -15,8 +15,9 @@ import numpy as np
 
 from anynorm.problem import Problem
 from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.centring import without_means
 from anynorm.solvers.frame.incumbent import Incumbent
-from anynorm.solvers.one_norm.smooth import SmoothSearch
+from anynorm.solvers.one_norm.smooth import FAR_FOR_MODELS, SmoothSearch
 
 _ENOUGH = 0.05  # of the penalty: what a gradient may be beyond its bound
 _MOST_STEPS = 10_000  # prox-Newton steps, over all C
@@ -50,7 +51,7 @@ class RisingPrice:
     """
 
     def __init__(self, problem: Problem) -> None:
-        problem = replace(problem, C=1.0)
+        problem, self._means = without_means(replace(problem, C=1.0), FAR_FOR_MODELS)
         self._search = SmoothSearch(Incumbent(problem, 1.0, Budget(_MOST_STEPS), None), problem)
         self._search.goal = _NO_GAP
         penalised = np.isfinite(self._search.penalty) & ~self._search.never
@@ -74,4 +75,5 @@ class RisingPrice:
     @property
     def intercept(self) -> float:
         """Its intercept."""
-        return self._search.point()[1]
+        coef, bias = self._search.point()
+        return bias if self._means is None else bias - float(coef @ self._means)

@@ -57,6 +57,9 @@ _FEWEST_FRESH = 1000  # columns that may join at once, however few are in use
 _GROWTH = 2.0  # times those in use
 _FEW = 500  # columns in use: the systems of so few are solved exactly
 _CROWD = 1.2  # rows that cost for each column in use: with fewer, Newton steps are cut short
+# Models move one column at a time, and columns with a mean move each other through the bias: with
+# means of 100 and without, 300 rows take 0.7 s and 0.015 s.
+FAR_FOR_MODELS = 1.0  # times the spread of a dense column: a mean that is taken off before
 _IDLE_STEPS = 12  # without a tenth of the violation: conditioning allows no more at this stage
 
 

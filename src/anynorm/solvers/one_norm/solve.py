@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from anynorm.design.far_columns import FAR
 from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
 from anynorm.problem.certificate import certify
@@ -29,7 +30,7 @@ from anynorm.solvers.one_norm.general_programme import (
     suits_general_programme,
 )
 from anynorm.solvers.one_norm.linear_programs import solve_linear_programme, suits_vertices
-from anynorm.solvers.one_norm.smooth import solve_smooth
+from anynorm.solvers.one_norm.smooth import FAR_FOR_MODELS, solve_smooth
 
 METHODS = (
     Method("prox-Newton over working sets", solve_smooth, needs_curve=True),
@@ -120,4 +121,4 @@ def solve_one_norm(
     def near(part: Problem) -> Solution:
         return improved(solve(part, start), part, tol=tol, budget=budget, solve=solve)
 
-    return around_mean(problem, near, tol=tol)
+    return around_mean(problem, near, tol=tol, far=FAR_FOR_MODELS if problem.loss.smooth else FAR)
