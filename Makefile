@@ -16,7 +16,7 @@
 #   make bench-sparse  the 1-norm SVM, paths and single fits, against LP solvers and liblinear (fifteen minutes)
 #   make bench-kernel  SVC, BudgetSVC, LeastNormSVC and LeastSquaresSVC against libsvm, oneDAL and scipy (twenty minutes)
 #   make bench-search  SVCCV against a grid search with scikit-learn's SVC (fifteen minutes)
-#   make bench-small   BudgetSVC(strict=True) against other ways to B support vectors (half an hour)
+#   make bench-small   BudgetSVC(strict=True) against other ways to B support vectors (an hour)
 #   make bench-bridge  min_norm_point and ConstrainedLasso against their peers (five minutes)
 #   make bench-cores   all cores against one and against oneDAL, and BLAS left alone (ten minutes)
 #   make bench-dask    rows on two Dask workers against one process and dask-ml (five minutes)

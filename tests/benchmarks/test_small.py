@@ -14,6 +14,25 @@ def test_all_ways_see_the_same_rows_and_budgets():
         assert all(0 <= share <= 1 for share in found[way])
 
 
+def test_each_way_has_the_C_that_is_better_on_the_quarter_all_choose_by():
+    rng = np.random.default_rng(0)
+    train, test = (rng.normal(size=(40, 2)), np.ones(40)), (rng.normal(size=(5, 2)), np.ones(5))
+    part, held = small.quartered(train, 3)
+    assert len(part[1]) == 30
+    assert {*map(tuple, part[0]), *map(tuple, held[0])} == {*map(tuple, train[0])}
+    seen = []
+
+    def way(kernel, learnt, judged, count, seed):
+        seen.append((kernel.C, len(learnt[1]), len(judged[1])))
+        return kernel.C if count == 1 else -kernel.C
+
+    larger = 2 * small.STEPS[1]
+    found = small.of_better_C(way)(small.Kernel(2.0, 1.0), train, test, [1, 2], 3)
+    assert found == [larger, -2.0]
+    assert seen[:3] == [(2.0, 30, 10), (larger, 30, 10), (larger, 40, 5)]
+    assert seen[3:] == [(2.0, 30, 10), (larger, 30, 10), (2.0, 40, 5)]
+
+
 def test_cholesky_takes_the_largest_rest_first():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 4))
@@ -30,9 +49,14 @@ def test_ahead_is_counted_in_standard_errors():
     ours = np.array([[0.90], [0.92], [0.91]])
     other = ours - np.array([[0.01], [0.02], [0.03]])
     over_draws = 0.01 / np.sqrt(3)
-    assert small._in_errors(ours, other, 10**9) == pytest.approx(0.02 / over_draws)
+    assert small._in_errors(ours, other, np.inf) == pytest.approx(0.02 / over_draws)
     of_rows = np.sqrt(0.91 * 0.09 / (100 * 3))
     assert small._in_errors(ours, other, 100) == pytest.approx(0.02 / of_rows)
+
+
+def test_comparisons_that_are_further_behind_are_counted():
+    distance = np.array([[-1.2, 0.0], [3.0, -0.9]])
+    assert small._below(distance) == "1 of 4 below -1"
 
 
 def test_real_tables_are_left_out_where_they_are_not(monkeypatch):

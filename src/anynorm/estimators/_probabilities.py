@@ -4,8 +4,12 @@
     isotonic    the non-decreasing step function that fits best     (Zadrozny, Elkan)
 
 Both by scikit-learn's own tools, each class against the rest; those of several classes are divided
-by their sum, as in `sklearn.calibration.CalibratedClassifierCV`.  A cross-validated estimator has
-the scores of every row by a model that did not learn from it: nothing is fitted again.
+by their sum, as in `sklearn.calibration.CalibratedClassifierCV`.  Both fit Platt's targets,
+(k + 1) / (k + 2) for the k rows of a class and 1 / (m + 2) for the m others: those are what to
+expect of a new row where all seen so far agreed.  With targets 1 and 0, as scikit-learn has them
+for the step function, a single row beyond the last step makes the log loss infinite.  A
+cross-validated estimator has the scores of every row by a model that did not learn from it:
+nothing is fitted again.
 """
 
 from __future__ import annotations
@@ -182,7 +186,7 @@ def calibration_of(
     >>> scores, codes = np.array([[-2.0], [-1.0], [0.5], [2.0]]), np.array([0, 0, 1, 1])
     >>> found = calibration_of("isotonic", scores, codes, None)
     >>> calibrated(found, scores).ravel()
-    array([0., 0., 1., 1.])
+    array([0.25, 0.25, 0.75, 0.75])
     """
     labels = [1] if scores.shape[1] == 1 else range(scores.shape[1])
     targets = [(codes == label).astype(np.float64) for label in labels]
@@ -199,7 +203,7 @@ def calibration_of(
     from sklearn.isotonic import IsotonicRegression
 
     steps = [
-        IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip").fit(f, target, weights)
+        IsotonicRegression(out_of_bounds="clip").fit(f, _platt_targets(target, weights), weights)
         for f, target in columns
     ]
     return {
@@ -207,6 +211,13 @@ def calibration_of(
         "scores": [np.asarray(fit.X_thresholds_, dtype=np.float64) for fit in steps],
         "probabilities": [np.asarray(fit.y_thresholds_, dtype=np.float64) for fit in steps],
     }
+
+
+def _platt_targets(of_class: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """What a step function is fitted to: nearly 1 for the rows of a class, nearly 0 for others."""
+    inside = float(np.sum(of_class if weights is None else of_class * weights))
+    outside = (len(of_class) if weights is None else float(weights.sum())) - inside
+    return np.where(of_class > 0, (inside + 1.0) / (inside + 2.0), 1.0 / (outside + 2.0))
 
 
 class Reliability(NamedTuple):

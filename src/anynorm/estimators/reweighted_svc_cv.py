@@ -92,7 +92,7 @@ class ReweightedSVCCV(SearchedClassifier, CalibratedClassifier, ReweightedSVC):
     calibration : {"sigmoid", "isotonic"} or None, default=None
         How `predict_proba` follows from the scores: by a sigmoid (Platt's method), or by a
         non-decreasing step function, which wants a thousand rows or more.  It is fitted to
-        ``oof_decision_function_``.  None: no probabilities.
+        ``oof_decision_function_``; no probability is 0 or 1.  None: no probabilities.
     tol : float, default=1e-4
         The relative duality gap that each round of the model is solved to.  In the folds, where
         scores alone count, ten times as much will do; ``cv_results_["max_gap"]`` has what was

@@ -114,7 +114,7 @@ class SVCCV(SearchedClassifier, CalibratedClassifier, KernelClassifier):
     calibration : {"sigmoid", "isotonic"} or None, default=None
         How `predict_proba` follows from the scores: by a sigmoid (Platt's method), or by a
         non-decreasing step function, which wants a thousand rows or more.  It is fitted to
-        ``oof_decision_function_``.  None: no probabilities.
+        ``oof_decision_function_``; no probability is 0 or 1.  None: no probabilities.
     tol : float, default=1e-3
         The relative duality gap ``(primal - dual) / max(|primal|, |dual|)`` that every fit is to
         reach.
