@@ -40,7 +40,7 @@ from anynorm.solvers.linear.few_rows import (
     few_rows_suit,
 )
 from anynorm.solvers.linear.pruning import GENEROSITY, WalkModel, less_generous, prune, take_back
-from anynorm.solvers.linear.rounds import Round, carried_over
+from anynorm.solvers.linear.rounds import Round
 from anynorm.solvers.linear.solve import SMALL_ENTRIES, solve_linear
 
 _FEW = 8  # an eighth of the entries is few enough for a copy of its own
@@ -165,14 +165,10 @@ def walk_over_C(
             at = [replace(one, C=float(C)) for one in problems]
             yield [dense.rounds(*pair) for pair in zip(found, at, strict=True)]
         return
-    last: list[list[Round]] = [[] for _ in problems]
-    problems = [replace(one, X=one.design) for one in problems]  # which keeps what it makes of X
     for C in Cs:
-        at = [replace(one, C=float(C)) for one in problems]
-        last = [
-            (carried_over(known, one) if known else None)
-            or walk(
-                one,
+        yield [
+            walk(
+                replace(one, C=float(C)),
                 n_rounds=n_rounds,
                 prune=prune,
                 tol=tol,
@@ -182,9 +178,8 @@ def walk_over_C(
                 progress=progress,
                 exact=False,
             )
-            for known, one in zip(last, at, strict=True)
+            for one in problems
         ]
-        yield last
 
 
 def shared_over_C(problem: Problem, tol: float) -> bool:
