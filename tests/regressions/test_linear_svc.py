@@ -6,7 +6,7 @@ Each test tells the story in its first line; test_hard_inputs has what SparseSVC
 import numpy as np
 import pytest
 
-from anynorm import LinearSVC
+from anynorm import LinearSVC, ReweightedSVC, ReweightedSVCCV
 from anynorm.losses import LOSSES, get_loss
 from anynorm.problem import Problem
 from anynorm.solvers.frame.budget import Budget
@@ -71,3 +71,19 @@ def test_the_interior_point_method_goes_on_while_its_gap_rises_and_its_equations
     coef = scale * found.u
     primal = problem.objective(coef, problem.best_bias(X @ coef))
     assert primal == pytest.approx(solve_primal(problem).value, rel=1e-4)
+
+
+@pytest.mark.parametrize("C", [10.0, 1000.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_rounds_of_logistic_loss_on_columns_with_a_mean_are_solved(seed, C):
+    """The duals of the last round were a start far away, where Newton's method found no curvature.
+
+    It ended at a gap of 1, or in an OverflowError.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 30)) + 10
+    y = np.where(X[:, 0] + 0.3 * rng.standard_normal(60) > 10, 1, -1)
+    model = ReweightedSVC(C, n_rounds=5, loss="logistic").fit(X, y)
+    assert max(one.certificate.gap for one in model.history_) <= 1e-4
+    search = ReweightedSVCCV([C], max_rounds=5, cv=3, loss="logistic").fit(X, y)
+    assert search.cv_results_["max_gap"].max() <= 1e-3

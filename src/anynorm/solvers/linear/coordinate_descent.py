@@ -70,8 +70,9 @@ def descend_dual(
 
     `check` is asked when the gap collected during an epoch has come down to `tol` of the dual
     value.  `finish` may solve for the free variables exactly; it is asked from time to time once
-    the others have settled at their bounds and the rest would take longer.  False when the rest would take too many passes at the
-    present pace (unless `patient`), or epochs or time have run out.
+    the others have settled at their bounds, where the rest would take longer.  False when the rest
+    would take too many passes at the present pace (unless `patient`), or epochs or time have run
+    out.
     """
     run = _Run(features, y, box, precision, state, seed)
     goal = tol

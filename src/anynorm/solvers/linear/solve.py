@@ -171,7 +171,8 @@ class Search:
         """Try the methods in turn until one is certified, from duals or from a primal point."""
         able = methods_for("the 2-norm regulariser on features", methods, self.problem)
         self.started, self.seed = start is not None, seed
-        if start is not None:
+        # The logistic loss is flat far from the margin, where duals of other weights may lead.
+        if start is not None and not isinstance(self.box, CurvedBox):
             self.point = self._from_dual(start)
         if primal is not None:
             u = self.features.from_coef(primal[0])
