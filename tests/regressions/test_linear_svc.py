@@ -6,9 +6,12 @@ Each test tells the story in its first line; test_hard_inputs has what SparseSVC
 import numpy as np
 import pytest
 
-from anynorm import LinearSVC
-from anynorm.losses import LOSSES
-from tests.references import least_one_norm, least_two_norm
+from anynorm import LinearSVC, ReweightedSVC, ReweightedSVCCV
+from anynorm.losses import LOSSES, get_loss
+from anynorm.problem import Problem
+from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.linear.interior_point import solve_interior
+from tests.references import least_one_norm, least_two_norm, solve_primal
 from tests.regressions.data import KINDS, overlapping
 
 
@@ -52,3 +55,35 @@ def test_one_example_per_class(kind, loss):
         np.testing.assert_allclose(model.coef_[0], 2 * difference / (difference @ difference))
     value = least_two_norm(X, np.array([1, 0]), C=10.0, loss=loss)
     assert model.certificate_.primal == pytest.approx(value, rel=1e-6)
+
+
+def test_the_interior_point_method_goes_on_while_its_gap_rises_and_its_equations_are_not_met():
+    """It ended at a gap of 1, and so did rounds of walks at 2000 x 400."""
+    rng = np.random.default_rng(3)
+    X, w = rng.standard_normal((400, 100)), np.zeros(100)
+    w[:5] = rng.standard_normal(5)
+    y, scale = np.where(X @ w > 0, 1.0, -1.0), np.sqrt(np.abs(w) + 0.02 * rng.random(100))
+    problem = Problem(y=y, C=2000.0, loss=get_loss("hinge"), X=X, feature_scale=scale)
+    features = problem.design.scaled(scale)
+    found, _ = solve_interior(
+        features, y, problem.dual_set, 0.0, tol=1e-5, budget=Budget(1000, None)
+    )
+    coef = scale * found.u
+    primal = problem.objective(coef, problem.best_bias(X @ coef))
+    assert primal == pytest.approx(solve_primal(problem).value, rel=1e-4)
+
+
+@pytest.mark.parametrize("C", [10.0, 1000.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_rounds_of_logistic_loss_on_columns_with_a_mean_are_solved(seed, C):
+    """The duals of the last round were a start far away, where Newton's method found no curvature.
+
+    It ended at a gap of 1, or in an OverflowError.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 30)) + 10
+    y = np.where(X[:, 0] + 0.3 * rng.standard_normal(60) > 10, 1, -1)
+    model = ReweightedSVC(C, n_rounds=5, loss="logistic").fit(X, y)
+    assert max(one.certificate.gap for one in model.history_) <= 1e-4
+    search = ReweightedSVCCV([C], max_rounds=5, cv=3, loss="logistic").fit(X, y)
+    assert search.cv_results_["max_gap"].max() <= 1e-3

@@ -10,7 +10,7 @@ from anynorm.losses import get_loss
 from anynorm.problem import Problem
 from anynorm.problem.solution import Status
 from anynorm.solvers.frame.budget import Budget
-from anynorm.solvers.linear import solve_linear, walk, walk_over_C
+from anynorm.solvers.linear import column_newton, solve_linear, walk, walk_over_C
 from anynorm.solvers.linear.column_newton import ColumnNewton, few_columns_suit
 from anynorm.solvers.linear.few_rows import RowsDual
 from tests.references import solve_primal
@@ -143,3 +143,14 @@ def test_walks_over_C_are_walks(loss):
             assert one.certificate.primal == pytest.approx(exact.primal, rel=2e-6)
             assert one.certificate.dual <= exact.primal * (1 + 1e-9)
             assert one.objective == pytest.approx(other.objective, rel=1e-2)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "absolute"])
+def test_calls_of_one_step_each_end_where_one_call_does(loss, monkeypatch):
+    """Each call began anew around the duals it was left with: 870 x 300 took 201 steps, now 35."""
+    problem = tall_problem(loss, n=200, p=40, C=10.0)
+    at_once = solve(problem)
+    monkeypatch.setattr(column_newton, "STEPS_PER_CALL", 1)
+    one_by_one = solve(problem)
+    for whole, parts in zip(at_once, one_by_one, strict=True):
+        np.testing.assert_allclose(whole, parts, rtol=1e-9, atol=1e-11)

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from anynorm.losses import LOSSES, get_loss
 from anynorm.problem import Problem
+from anynorm.problem.certificate import certify
 from anynorm.problem.solution import Status
 from anynorm.solvers.linear import solve_linear, walk
+from anynorm.solvers.linear.rounds import carried_over
 from tests.estimators.plain import LOSS_OF_MARGIN, noisy_classes
 from tests.references import solve_linear_program, solve_primal
 from tests.strategies import grid_problem
@@ -355,3 +357,29 @@ def test_a_start_saves_iterations():
     warm = walk(problem, n_rounds=1, start=cold[0].dual)
     assert warm[0].n_iter <= cold[0].n_iter
     np.testing.assert_allclose(warm[0].coef, cold[0].coef, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("intercept", ["free", None, 2.0])
+@pytest.mark.parametrize("loss", ["hinge", "absolute", "squared_hinge", "squared"])
+def test_rounds_carried_over_to_a_larger_C_are_certified_there(loss, intercept):
+    """Also where slack is all that counts, and the duals grow with C."""
+    problem = make_problem(loss, n=60, p=5, C=1e4, intercept=intercept)
+    rounds = walk(problem, n_rounds=3, tol=1e-3)
+    larger = replace(problem, C=5e4)
+    carried = carried_over(rounds, larger)
+    assert carried is not None
+    assert carried_over(rounds, replace(problem, C=1e4 + 1e-9)) is not None
+    for known, found in zip(rounds, carried, strict=True):
+        assert found.coef is known.coef
+        inner = replace(larger, feature_scale=found.feature_scale)
+        again = certify(inner, found.coef, found.intercept, found.dual, tol=1e-3)
+        assert again.status is Status.OPTIMAL
+        if intercept != 2.0:  # which is weighted as well, and a round does not say how
+            assert found.certificate.primal == pytest.approx(again.primal, rel=1e-9)
+            assert found.certificate.dual == pytest.approx(again.dual, rel=1e-6)
+
+
+def test_rounds_of_a_C_that_counts_are_not_those_of_a_larger_one():
+    problem = make_problem("hinge", n=60, p=5, C=0.01)
+    rounds = walk(problem, n_rounds=3, tol=1e-3)
+    assert carried_over(rounds, replace(problem, C=0.1)) is None

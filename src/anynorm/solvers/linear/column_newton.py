@@ -18,15 +18,17 @@ from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.linear.few_rows import RowsDual
 
 MOST_COLUMNS = 300  # a factor of 9e6 multiplications: beyond, LAPACK's is far faster
-_MOST_ENTRIES = 4_000_000  # of X, dense: 32 MB
+MOST_IN_WALK = 1000  # ten rounds, ten C: 1600 x 400 0.9 s, by LAPACK's 9.4 s
+_MOST_ENTRIES = 16_000_000  # of X, dense: 128 MB
+_MOST_IN_SPARSE = 4_000_000  # of a sparse X as well, which is made dense
 _SMALLEST_TOL = 1e-8  # gaps below it are for the methods that refine their last digits
 _MOST_STEPS = 200  # for one solve, before the other methods get it
 _FIRST_SIGMA, _WARM_SIGMA = 0.5, 8.0  # 1 over the smoothing width, in margins: cold, and started
 
 
-def few_columns_suit(X: Design, box: DualSet, tol: float) -> bool:
+def few_columns_suit(X: Design, box: DualSet, tol: float, *, most: int = MOST_COLUMNS) -> bool:
     """Whether X has the shape, and the loss with this dual set is one, for this method."""
-    few = X.p <= MOST_COLUMNS and X.n * X.p <= _MOST_ENTRIES
+    few = X.p <= most and X.n * X.p <= (_MOST_IN_SPARSE if X.sparse else _MOST_ENTRIES)
     bounded = isinstance(box, Box) and bool(np.isfinite(box.lower).all())
     if not (few and bounded and tol >= _SMALLEST_TOL):
         return False
@@ -94,6 +96,7 @@ class ColumnNewton:
         table[loops.U] = np.divide(coef, root, out=np.zeros(m), where=root > 0)
         numbers[loops.BIAS], numbers[loops.PRECISION] = bias, precision
         numbers[loops.SIGMA] = _WARM_SIGMA if warm else _FIRST_SIGMA
+        numbers[loops.LAST] = np.inf
         places = np.empty(n + loops.MORE_PLACES, dtype=np.int64)
         used = columns, rows, table, numbers, self.gram, np.empty((m, m)), places
         tables, newton_steps, steps = list_of(used), loops.newton_loop(), 0

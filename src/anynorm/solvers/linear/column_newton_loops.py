@@ -41,16 +41,18 @@ ROOT, U, PULLED, STEP = VECTOR_NAMES[:4]  # V; u; A'beta; the Newton step
 SUM, SCALE = VECTOR_NAMES[4:6]  # weighted sums of X's rows in the Gram matrix; for a unit diagonal
 FIRST, SECOND, THIRD, FOURTH = VECTOR_NAMES[6:]  # rows of X on their way to the Gram matrix
 
-NUMBER_NAMES = range(5)
+NUMBER_NAMES = range(9)
 BIAS, PRECISION = NUMBER_NAMES[:2]
-SIGMA, GAP, UPDATES = NUMBER_NAMES[2:]  # 1 over the smoothing width; updates of the Gram matrix
+SIGMA, GAP, UPDATES = NUMBER_NAMES[2:5]  # 1 over the smoothing width; updates of the Gram matrix
+CENTRED, LAST = NUMBER_NAMES[5:7]  # whether the centres are set; the least gap at earlier ones
+STALLED, MORE = NUMBER_NAMES[7:]  # outer steps that hardly lowered it; steps made for u = A'beta
 MORE_PLACES = 3  # than rows: they are taken four at a time
 
 _INNER_SHARE = 0.1  # of the outer gap: what Newton may leave without spoiling the next centre
 _GROWTH = 2.0  # of sigma where the gap falls slowly
 _FAST = 0.1  # of the last gap: where it falls to this, the present width does
-_STALLED = 10  # outer steps without half the gap, of ever less smoothing: rounding, or ties
-_MORE = 5  # steps at the most for u = A'beta: the last ones end at rounding
+_MOST_STALLED = 10  # outer steps without half the gap, of ever less smoothing: rounding, or ties
+_MOST_MORE = 5  # steps at the most for u = A'beta: the last ones end at rounding
 _GRAM_UPDATES = 20  # of the Gram matrix in a row, before it is summed anew to remove rounding
 _LEAST_PIVOT = 1e-12  # of a unit diagonal: what rounding may have left
 _FLAT = 0.1  # of the first slope: a step is long enough where the slope has fallen to it
@@ -68,12 +70,14 @@ def newton_steps(tables, tol, sharp, floor, most):
 
     A few more steps bring u to A'beta, until half their squared distance is at most `sharp`.  The
     gap is left in `number`, infinite where the method stalls.  Both are relative to the primal
-    value, or to `floor` where that is larger.
+    value, or to `floor` where that is larger.  The next call goes on where this one ends.
     """
     numbers = number(tables, 0)
-    steps, last, stalled, more = 0, math.inf, 0, 0
-    while stalled <= _STALLED:
-        _stiffen(tables, numbers[SIGMA])
+    steps = 0
+    while numbers[STALLED] <= _MOST_STALLED:
+        if numbers[CENTRED] == 0.0:
+            _stiffen(tables, numbers[SIGMA])
+            numbers[CENTRED] = 1.0
         gap = math.inf
         while True:
             _balance(tables)
@@ -84,9 +88,9 @@ def newton_steps(tables, tol, sharp, floor, most):
             if steps >= most:
                 return steps
             if gap <= tol:
-                if inner <= sharp * scale or more == _MORE:
+                if inner <= sharp * scale or numbers[MORE] == _MOST_MORE:
                     return steps
-                more += 1
+                numbers[MORE] += 1.0
             elif inner <= _INNER_SHARE * outer:
                 break
             _update_gram(tables)
@@ -100,10 +104,11 @@ def newton_steps(tables, tol, sharp, floor, most):
             _add(n_columns(tables), size, vector(tables, STEP), vector(tables, U))
             _add(n_rows(tables), size, row(tables, ALONG), row(tables, SCORE))
             numbers[BIAS] += size * tilt
-        stalled = 0 if gap < 0.5 * last else stalled + 1
-        if gap > _FAST * last:
+        numbers[STALLED] = 0.0 if gap < 0.5 * numbers[LAST] else numbers[STALLED] + 1.0
+        if gap > _FAST * numbers[LAST]:
             numbers[SIGMA] *= _GROWTH
-        last = min(last, gap)
+        numbers[LAST] = min(numbers[LAST], gap)
+        numbers[CENTRED] = 0.0
     numbers[GAP] = math.inf
     return steps
 

@@ -38,6 +38,7 @@ _SMOOTH_RELAXATION = 1.2  # and with squared slacks, whose duals are better cond
 _WINDOW = 25  # epochs over which the pace is measured, and between two tries to finish exactly
 _FAIR_PASSES = 400  # passes over all rows that the method gets in any case
 _MOST_PASSES = 400  # passes over all rows that the rest may take at the present pace
+_FACTOR_PACE = 150.0  # of the cube of a matrix's side, factorised while a pass reads one entry
 _SETTLED = 1.1  # active rows per free one: nearly all that still take part are free
 
 
@@ -69,8 +70,9 @@ def descend_dual(
 
     `check` is asked when the gap collected during an epoch has come down to `tol` of the dual
     value.  `finish` may solve for the free variables exactly; it is asked from time to time once
-    the others have settled at their bounds.  False when the rest would take too many passes at the
-    present pace (unless `patient`), or epochs or time have run out.
+    the others have settled at their bounds, where the rest would take longer.  False when the rest
+    would take too many passes at the present pace (unless `patient`), or epochs or time have run
+    out.
     """
     run = _Run(features, y, box, precision, state, seed)
     goal = tol
@@ -90,9 +92,9 @@ def descend_dual(
             if len(gaps) > 1 and gaps[-2] == 0.0:
                 return False  # nothing moves any more, with all examples awake
         elif len(gaps) % _WINDOW == 0:
-            if run.settled() and finish(state):
-                return True
             left = run.passes_left(gap / goal, gap / max(gaps[-_WINDOW], tiny))
+            if run.settled() and run.costs_more(left) and finish(state):
+                return True
             if not patient and run.passes > _FAIR_PASSES and left > _MOST_PASSES:
                 return False
     return False
@@ -173,6 +175,13 @@ class _Run:
             return np.inf
         epochs = _WINDOW * np.log(max(excess, 1.0)) / -np.log(fallen)
         return float(epochs) * self.features.entries(self.active) / self.entries
+
+    def costs_more(self, passes: float) -> bool:
+        """Whether passes over all rows take longer than the equations of the free variables."""
+        dual, box = self.state.dual, self.box
+        free = np.flatnonzero((dual > box.lower) & (dual < box.upper))
+        matrix = self.features.entries(free) ** 2 / self.features.p
+        return passes * self.entries > matrix + len(free) ** 3 / _FACTOR_PACE
 
     def _relaxation(self) -> float:
         if self.smooth:

@@ -5,9 +5,8 @@ drop are found in one pass, and taking out the others is cheap.  A round with fe
 rows is solved by `column_newton`, others by their dual over the rows, whose matrix X V^2 X' is made
 from the columns in use (`few_rows`).  A round that this misses is handed to `solve_linear`.
 
-Walks for ascending C share X X' and start from each other.  Where a walk with the hinge has touched
-no upper bound and has no slack left, its rounds are those of every larger C: their duals are
-allowed there, and their primal values are the same.
+Walks for ascending C share X X' and start from each other.  Where the rounds of the last C are
+good enough for the next one, they are handed out again.
 """
 
 from __future__ import annotations
@@ -22,14 +21,12 @@ import numpy as np
 from anynorm.problem import Problem
 from anynorm.problem.certificate import (
     Certificate,
-    Values,
-    certificate_of,
     certify,
     relative_gap,
 )
 from anynorm.problem.solution import Progress, Status
 from anynorm.solvers.frame.budget import Budget
-from anynorm.solvers.linear.column_newton import MOST_COLUMNS, ColumnNewton
+from anynorm.solvers.linear.column_newton import MOST_IN_WALK, ColumnNewton
 from anynorm.solvers.linear.few_rows import (
     ROWS_PER_COLUMN,
     FewRows,
@@ -43,10 +40,8 @@ from anynorm.solvers.linear.pruning import (
     less_generous,
     take_back,
 )
-from anynorm.solvers.linear.rounds import Round
+from anynorm.solvers.linear.rounds import Round, best_scale, carried_over
 from anynorm.solvers.linear.solve import solve_linear
-
-_NO_SLACK = 1e-9  # of the primal value
 
 
 @dataclass(frozen=True)
@@ -93,7 +88,7 @@ def walk_dense_over_C(
     rounds: list[Round] = []
     for C in Cs:
         at = replace(problem, C=float(C))
-        known = _carried_over(rounds, at) if rounds else None
+        known = carried_over(rounds, at) if rounds else None
         if known is None:
             path = _DenseWalk(at, rows, limits, progress)
             if rounds:
@@ -101,29 +96,6 @@ def walk_dense_over_C(
             known = path.all()
         rounds = known
         yield rounds
-
-
-def _carried_over(rounds: Sequence[Round], problem: Problem) -> list[Round] | None:
-    """The rounds of a smaller C as those of the problem's, None where they are not.
-
-    A dual vector of the smaller C is one of the larger, of the same value; of the primal value, the
-    loss alone depends on C.
-    """
-    if problem.loss.smooth:
-        return None
-    one_norm = replace(problem, regulariser="l1", feature_scale=None)
-    scale = problem.zero_primal()
-    found = []
-    for known in rounds:
-        was = known.certificate
-        loss = problem.loss_at(known.scores, known.intercept)
-        primal = was.primal + loss * (1.0 - known.one_norm.C / problem.C)
-        certificate = certificate_of(Values(primal, was.dual, scale), was.tol)
-        optimal = was.status is certificate.status is Status.OPTIMAL
-        if loss > _NO_SLACK * primal or not optimal:
-            return None
-        found.append(replace(known, certificate=certificate, one_norm=one_norm))
-    return found
 
 
 class _Found(NamedTuple):
@@ -189,9 +161,10 @@ class _DenseWalk:
         beta = self.problem.y * known.dual
         if self._by_columns():
             smaller = RowsDual.of(replace(self.problem, C=known.one_norm.C)).box
+            scaled = best_scale(known, self.problem)[0] * beta
             for before, now in zip(smaller[:2], self.dual.box[:2], strict=True):
-                beta = np.where(beta == before, now, beta)
-            self.beta = beta
+                scaled = np.where(beta == before, now, scaled)
+            self.beta = scaled
         else:
             self.beta = self.dual.allowed(beta)
 
@@ -311,7 +284,7 @@ class _DenseWalk:
 
     def _by_columns(self) -> bool:
         """Whether the columns in use are few, and far fewer than the rows."""
-        most = min(MOST_COLUMNS, len(self.scores) // ROWS_PER_COLUMN)
+        most = min(MOST_IN_WALK, len(self.scores) // ROWS_PER_COLUMN)
         return len(self.columns) <= most
 
     def _solve(self) -> tuple[_Found, int]:
@@ -437,6 +410,7 @@ class _DenseWalk:
             seed=self.limits.seed,
             start=None if self.beta is None else self.dual.y * self.beta,
             progress=None if self.progress is None else self._report,
+            exact=self.limits.exact,
         )
         assert solution.coef is not None
         self.beta = self.dual.y * solution.dual

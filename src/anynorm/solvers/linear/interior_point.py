@@ -26,8 +26,8 @@ from anynorm.solvers.linear.primal_dual import PrimalDual
 
 _TO_BOUNDARY = 0.995  # of the way to the nearest bound
 _FORCING = 1e-8  # relative residual where conjugate gradients have to solve the Newton systems
-_STALLED = 5  # steps without `_PROGRESS` of the gap that show rounding to be the limit
-_PROGRESS = 0.9  # of the best gap
+_STALLED = 5  # steps without `_PROGRESS` that show rounding to be the limit
+_PROGRESS = 0.9  # of the best gap, or of the least infeasibility, before which gaps may rise
 
 
 def solve_interior(
@@ -44,14 +44,13 @@ def solve_interior(
     The second result is its dual with the variables that look bounded put at their bounds.
     """
     at = _Point(features, y, box, precision)
-    best, best_gap, since = (at.export(), at.snapped()), np.inf, 0
+    best, best_gap, least, since = (at.export(), at.snapped()), np.inf, np.inf, 0
     for _ in range(120):  # at the most: `_STALLED` ends it where rounding does
-        gap = at.relative_gap()
+        gap, miss = at.relative_gap(), float(np.linalg.norm(at.gradient))
+        since = 0 if gap < _PROGRESS * best_gap or miss < _PROGRESS * least else since + 1
+        least = min(least, miss)
         if gap < best_gap:
-            since = 0 if gap < _PROGRESS * best_gap else since + 1
             best, best_gap = (at.export(), at.snapped()), gap
-        else:
-            since += 1
         if gap <= tol or since > _STALLED or not budget.spend(1):
             break
         try:

@@ -41,7 +41,7 @@ from anynorm.solvers.linear.primal_dual import PrimalDual
 from anynorm.solvers.linear.shared_interior import solve_shared
 from anynorm.solvers.linear.straighten import straighten_dual
 
-_SMALL_ENTRIES = 2_000_000  # of X: up to here the last digits cost little
+SMALL_ENTRIES = 2_000_000  # of X: up to here the last digits cost little
 _SMALL_TOL = 1e-8  # the gap that small problems get whatever tol is
 _DESCENT_SIDE = 1000  # rows and columns from which Newton systems of sparse data are too large
 _SPAN_RATIO, _LARGEST_SPAN = 8, 3000  # columns per row, rows: where n x n is far less than n x p
@@ -148,7 +148,7 @@ class Search:
     ) -> None:
         self.problem, self.budget = problem, budget
         self.best = Incumbent(problem, tol, budget, progress)
-        self.tol, self.small = tol, exact and problem.n_rows * problem.n_coefs <= _SMALL_ENTRIES
+        self.tol, self.small = tol, exact and problem.n_rows * problem.n_coefs <= SMALL_ENTRIES
         self.goal = min(tol, _SMALL_TOL) if self.small else tol
         self.cost = problem.C * problem.row_weights()
         self.curve = problem.loss.curve(self.cost)
@@ -171,7 +171,8 @@ class Search:
         """Try the methods in turn until one is certified, from duals or from a primal point."""
         able = methods_for("the 2-norm regulariser on features", methods, self.problem)
         self.started, self.seed = start is not None, seed
-        if start is not None:
+        # The logistic loss is flat far from the margin, where duals of other weights may lead.
+        if start is not None and not isinstance(self.box, CurvedBox):
             self.point = self._from_dual(start)
         if primal is not None:
             u = self.features.from_coef(primal[0])
@@ -544,7 +545,7 @@ class Span:
     def of(cls, features: Design) -> Span | None:
         """None where the examples are so dependent that no factor exists."""
         rows = np.arange(features.n)
-        if features.n * features.p <= _SMALL_ENTRIES:
+        if features.n * features.p <= SMALL_ENTRIES:
             factor = scipy.linalg.qr(features.dense_rows(rows).T, mode="r", check_finite=False)[0]
             lower = factor[: features.n].T
             diagonal = np.abs(np.diagonal(lower))

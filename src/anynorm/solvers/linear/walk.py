@@ -32,7 +32,7 @@ from anynorm.problem import Problem
 from anynorm.problem.certificate import Certificate, certify
 from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.frame.budget import Budget
-from anynorm.solvers.linear.column_newton import few_columns_suit
+from anynorm.solvers.linear.column_newton import MOST_IN_WALK, few_columns_suit
 from anynorm.solvers.linear.few_rows import (
     ROWS_PER_COLUMN,
     DenseColumns,
@@ -41,7 +41,7 @@ from anynorm.solvers.linear.few_rows import (
 )
 from anynorm.solvers.linear.pruning import GENEROSITY, WalkModel, less_generous, prune, take_back
 from anynorm.solvers.linear.rounds import Round
-from anynorm.solvers.linear.solve import solve_linear
+from anynorm.solvers.linear.solve import SMALL_ENTRIES, solve_linear
 
 _FEW = 8  # an eighth of the entries is few enough for a copy of its own
 _SMALL = 4_000_000  # entries; of a small matrix three quarters will do
@@ -109,7 +109,8 @@ def walk(
     if shared_over_C(problem, tol):
         from anynorm.solvers.linear.dense_walk import WalkLimits, walk_dense  # Numba
 
-        exact = exact and not few_rows_suit(problem, tol)
+        small = problem.n_rows * problem.n_coefs <= SMALL_ENTRIES
+        exact = exact and small and not few_rows_suit(problem, tol)
         limits = WalkLimits(n_rounds, prune, tol, max_iter, deadline, seed, exact)
         dense = DenseColumns(problem.design)
         found = walk_dense(dense.problem(problem), FewRows(dense.X), limits, start, progress)
@@ -188,7 +189,7 @@ def shared_over_C(problem: Problem, tol: float) -> bool:
     it has far more columns than rows.
     """
     few_rows = few_rows_suit(problem, tol, columns_per_row=1 / ROWS_PER_COLUMN)
-    return few_rows or few_columns_suit(problem.design, problem.dual_set, tol)
+    return few_rows or few_columns_suit(problem.design, problem.dual_set, tol, most=MOST_IN_WALK)
 
 
 @dataclass
