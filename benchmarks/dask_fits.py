@@ -1,9 +1,11 @@
 """What `make bench-dask` measures: linear fits on a cluster of processes and in one process.
 
-Both sides make the same rows, reach a gap of 1e-3 and are timed once they are compiled.  Processor
-time is that of driver and workers together.
+Both sides make the same rows, reach a gap of 1e-3 and are timed once they are compiled.  The rows
+are in memory before, in one matrix or in blocks on the workers; what is timed is `fit`, with its
+checks of the rows.  Processor time is that of driver and workers together.
 """
 
+import os
 import pickle
 import time
 from collections.abc import Iterator
@@ -128,7 +130,7 @@ def local(workers: int, **options: Any) -> Iterator[Any]:
 
 def compared(case: dict[str, Any], workers: int) -> dict[str, Any]:
     """A fit on so many workers against the same one in this process."""
-    given = Case(**case)
+    given, load = Case(**case), os.getloadavg()[0]
     wall, cpu, objective = in_one_process(given)
     with local(workers) as client:
         apart = on_a_cluster(given, client)
@@ -139,4 +141,5 @@ def compared(case: dict[str, Any], workers: int) -> dict[str, Any]:
         "rounds": {task: tasks.count(task) for task in sorted(set(tasks))},
         "numbers": max(size for _, size in apart[3]),
         "difference": abs(apart[2] / objective - 1),
+        "load": load,
     }

@@ -255,7 +255,6 @@ class ChunkedProblem:
         primal = self.one_norm(coef, intercept) + seen.loss
         return Values(primal, max(0.0, gain), seen.zero, True, seen.rounding), pull
 
-
     def _gain(self, seen: Sums, up: float, down: float) -> float:
         """The loss's part of the dual objective, the signs of beta scaled."""
         if "linear" in vars(seen):

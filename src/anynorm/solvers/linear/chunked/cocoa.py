@@ -34,7 +34,8 @@ _QUICK = 10  # rounds of one pass: where they are enough, each further pass is w
 _ENOUGH = 0.1  # of the gap seen on the first pass: where a round ends
 _RELAXATION = 1.3  # of one part's steps, as in coordinate_descent.py
 _APART = 0.9  # times K: sigma
-_AT_ONCE = 4096  # rows of a block before those of another: with whole blocks, twice the rounds
+_PIECES = 64  # of each block, in any order: whole blocks one after the other take twice the passes
+_EAGER = 0.25  # of the largest gradients of a pass: what lets rows at a bound drop out of the next
 _SURER = 0.8  # of what a missed certificate says the gap should have seemed to be
 
 
@@ -107,7 +108,7 @@ def descend_apart(
             if gap <= tol:
                 return
             # Either rows were dropped too early, or what was seen on the way flattered.
-            goal = min(_SURER * seen * tol / gap, 0.7 * goal)
+            goal = min(max(_SURER * tol / gap, 0.5) * seen, 0.7 * goal)
             run.wake = True
 
 
@@ -176,12 +177,12 @@ def _begun(blocks: Sequence[Block], message: tuple[RowTerms, np.ndarray | None])
         rows = terms.of(block)
         design, rows.fresh = rows.design(), False
         rows.norms = design.scaled(by).row_norms_squared()
-        beta, pulled = rows.y * rows.dual, np.zeros(design.p)
+        beta = rows.y * rows.dual
         return Sums(
             n=design.n,
             sums=design.rmatvec(np.ones(design.n)),
             squares=float(rows.norms.sum()),
-            pulled=design.rmatvec(beta) if beta.any() else pulled,
+            pulled=design.rmatvec(beta) if beta.any() else np.zeros(design.p),
             total=float(beta.sum()),
             gain=_gain(rows),
         )
@@ -230,8 +231,8 @@ class _Local:
             found = np.array([np.inf, -np.inf, 0.0])
             self._pass(parts, found)
             thresholds = (
-                found[0] if found[0] < 0 else -np.inf,
-                found[1] if found[1] > 0 else np.inf,
+                _EAGER * found[0] if found[0] < 0 else -np.inf,
+                _EAGER * found[1] if found[1] > 0 else np.inf,
             )
             for part in parts:
                 part.rows.awake = Awake(part.active, thresholds)
@@ -248,7 +249,7 @@ class _Local:
             (part, piece)
             for part in parts
             for order in portions(part.design, part.active, self.rng)
-            for piece in np.array_split(order, 1 + order.size // _AT_ONCE)
+            for piece in np.array_split(order, 1 + min(_PIECES, order.size // _PIECES))
         ]
         for place in self.rng.permutation(len(pieces)):
             part, order = pieces[place]

@@ -81,9 +81,7 @@ def _descend(problem: ChunkedProblem, best: Incumbent, seed: int) -> None:
 
     while True:
         try:
-            descend_apart(
-                problem, shared, tol=best.tol, seed=seed, budget=best.budget, check=check
-            )
+            descend_apart(problem, shared, tol=best.tol, seed=seed, budget=best.budget, check=check)
             if best.primal_point is None or not best.reached:
                 check(shared)
             return
