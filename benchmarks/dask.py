@@ -95,6 +95,9 @@ class Run:
         """Workers against one process: their speed in wall time, or what they cost."""
         one, many = (found[side][clock] for side in ("one", "workers"))
         wall = clock == "wall"
+        note = f"objectives differ by {found['difference']:.0e}"
+        if "load" in found:
+            note += f"; load average before it {found['load']:.1f}"
         return Row(
             work=f"{work}: {'wall' if wall else 'processor'} time",
             ours=f"{self.workers} workers {seconds(many)}",
@@ -102,7 +105,7 @@ class Run:
             ratio=one / many if wall else many / one,
             sense=">=" if wall else "<=",
             bound=goal,
-            note=f"objectives differ by {found['difference']:.0e}",
+            note=note,
             details=found,
         )
 

@@ -1,9 +1,11 @@
 """What `make bench-dask` measures: linear fits on a cluster of processes and in one process.
 
-Both sides make the same rows, reach a gap of 1e-3 and are timed once they are compiled.  Processor
-time is that of driver and workers together.
+Both sides make the same rows, reach a gap of 1e-3 and are timed once they are compiled.  The rows
+are in memory before, in one matrix or in as many blocks on each worker; what is timed is `fit`,
+with its checks of the rows.  Processor time is that of driver and workers together.
 """
 
+import os
 import pickle
 import time
 from collections.abc import Iterator
@@ -69,12 +71,12 @@ def watched_rounds() -> Iterator[list[tuple[str, float]]]:
     from anynorm.design.dask_crew import DaskCrew
 
     seen: list[tuple[str, float]] = []
+    said: list[tuple[str, list[Any]]] = []
     plain = DaskCrew._answers
 
     def answers(self: Any, job: Any, message: Any) -> Any:
         found = plain(self, job, message)
-        sizes = [len(pickle.dumps(part)) for part in (message, *found)]
-        seen.append((job.__name__, max(sizes) / 8))
+        said.append((job.__name__, [message, *found]))
         return found
 
     DaskCrew._answers = answers  # type: ignore[method-assign]
@@ -82,6 +84,8 @@ def watched_rounds() -> Iterator[list[tuple[str, float]]]:
         yield seen
     finally:
         DaskCrew._answers = plain  # type: ignore[method-assign]
+        # Afterwards, so that it takes no time of the fit.
+        seen += [(job, max(len(pickle.dumps(part)) for part in all_) / 8) for job, all_ in said]
 
 
 def on_a_cluster(case: Case, client: Any) -> tuple[float, float, float, list[tuple[str, float]]]:
@@ -90,9 +94,11 @@ def on_a_cluster(case: Case, client: Any) -> tuple[float, float, float, list[tup
     import dask.array as da
     from distributed import wait
 
-    n = case.n // BLOCKS
+    n, homes = case.n // BLOCKS, sorted(client.scheduler_info(n_workers=-1)["workers"])
     meta = sp.csr_matrix((0, case.p)) if case.entries else None
-    parts = [dask.delayed(case.rows, pure=True)(k) for k in range(BLOCKS)]
+    # As many blocks on each worker as on the others, where they stay.
+    made = [client.submit(case.rows, k, workers=[homes[k % len(homes)]]) for k in range(BLOCKS)]
+    parts = [dask.delayed(pair) for pair in made]
     X = da.concatenate([da.from_delayed(q[0], (n, case.p), float, meta) for q in parts]).persist()
     y = da.concatenate([da.from_delayed(q[1], (n,), bool) for q in parts]).persist()
     wait([X, y])
@@ -101,10 +107,10 @@ def on_a_cluster(case: Case, client: Any) -> tuple[float, float, float, list[tup
     model(case).fit(*(da.concatenate([given[rows] for rows in some]) for given in (X, y)))
 
     with watched_rounds() as seen:
-        wall, before = time.perf_counter(), worker_time(client)
+        before, began = worker_time(client), time.perf_counter()
         found = model(case).fit(X, y)
-        busy = worker_time(client) - before
-        return time.perf_counter() - wall, busy, found.certificate_.primal, seen
+        wall = time.perf_counter() - began
+        return wall, worker_time(client) - before, found.certificate_.primal, seen
 
 
 def worker_time(client: Any) -> float:
@@ -128,7 +134,7 @@ def local(workers: int, **options: Any) -> Iterator[Any]:
 
 def compared(case: dict[str, Any], workers: int) -> dict[str, Any]:
     """A fit on so many workers against the same one in this process."""
-    given = Case(**case)
+    given, load = Case(**case), os.getloadavg()[0]
     wall, cpu, objective = in_one_process(given)
     with local(workers) as client:
         apart = on_a_cluster(given, client)
@@ -139,4 +145,5 @@ def compared(case: dict[str, Any], workers: int) -> dict[str, Any]:
         "rounds": {task: tasks.count(task) for task in sorted(set(tasks))},
         "numbers": max(size for _, size in apart[3]),
         "difference": abs(apart[2] / objective - 1),
+        "load": load,
     }

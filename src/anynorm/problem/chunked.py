@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -67,6 +67,13 @@ class RowTerms:
         return rows
 
 
+class Awake(NamedTuple):
+    """The rows that coordinate descent still visits, and the gradients at which they drop out."""
+
+    active: np.ndarray
+    thresholds: tuple[float, float]
+
+
 class BlockRows:
     """Some rows, their signs and weights, and what a solve keeps beside them.
 
@@ -83,6 +90,8 @@ class BlockRows:
         with how much.
     norms : ndarray of shape (n,) or None
         The squared norms of the scaled rows, for coordinate descent.
+    awake : Awake or None
+        What coordinate descent has left of them, None before it began.
     fresh : bool
         True until something was kept here.
     """
@@ -102,6 +111,7 @@ class BlockRows:
         self.centre: np.ndarray | None = None
         self.curved: tuple[np.ndarray, np.ndarray] | None = None
         self.norms: np.ndarray | None = None
+        self.awake: Awake | None = None
         self.fresh = True
         self._part: tuple[np.ndarray, Design] | None = None
         self._sample: Design | None = None
@@ -227,7 +237,7 @@ class ChunkedProblem:
         curvature = float(pulled @ pulled)
         if 0 < self.precision < np.inf:
             curvature += (up * seen.up - down * seen.down) ** 2 / self.precision
-        gain = self.crew.ask(_gain, (self.terms, up, down)).gain
+        gain = self._gain(seen, up, down)
         primal = self.regularisation(coef, intercept) + seen.loss
         return Values(primal, max(0.0, gain - 0.5 * curvature), seen.zero, True, seen.rounding)
 
@@ -241,9 +251,16 @@ class ChunkedProblem:
         pull = up * seen.pulled_up + down * seen.pulled_down
         pressure = self.pressure(pull, up * seen.up - down * seen.down)
         scale = min(1.0, 1.0 / pressure) if pressure > 0 else 1.0
-        gain = self.crew.ask(_gain, (self.terms, scale * up, scale * down)).gain
+        gain = self._gain(seen, scale * up, scale * down)
         primal = self.one_norm(coef, intercept) + seen.loss
         return Values(primal, max(0.0, gain), seen.zero, True, seen.rounding), pull
+
+    def _gain(self, seen: Sums, up: float, down: float) -> float:
+        """The loss's part of the dual objective, the signs of beta scaled."""
+        if "linear" in vars(seen):
+            sizes = np.array([up, down])
+            return float(seen.linear @ sizes - 0.5 * (seen.quadratic @ sizes**2))
+        return float(self.crew.ask(_gain, (self.terms, up, down)).gain)
 
 
 def _balanced(up: float, down: float) -> tuple[float, float]:
@@ -268,7 +285,11 @@ def _both_sides(blocks: Sequence[Block], message: tuple[RowTerms, np.ndarray, fl
         pulled = design.rmatvec(sides)
         errors = rounding_of_scores(np.abs(scores), intercept)
         slopes = rows.bounds.slopes(a, np.abs(residual) <= errors)
+        gains = {}
+        if isinstance(rows.bounds, Box):  # the gain of scaled sides follows from theirs
+            gains = {"linear": y @ sides, "quadratic": rows.bounds.shift @ sides**2}
         return Sums(
+            **gains,
             lost=int(rows.fresh),
             loss=loss.value(residual, terms.C, rows.weights),
             zero=loss.value(np.ones(len(y)), terms.C, rows.weights),

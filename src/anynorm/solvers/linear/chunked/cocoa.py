@@ -3,10 +3,14 @@
         minimise_a   1/2 ||V X'(y a)||^2 + 1/2 sum_i shift_i a_i^2 - sum(a),   lower <= a <= upper
 
 CoCoA+ (Ma et al. 2015): in a round each of K parts descends on its own rows as if the change of
-w = V^2 X'(y a) that it makes were made K times over, so that the changes of all parts can be added.
-That is `coordinate_descent.py` with norms and steps of w multiplied by K.  The bias is kept near a
-centre that moves after each round, as there.  Rows that are read again for every question are
-descended on several times while they are there.
+w = V^2 X'(y a) that it makes were made sigma times over, so that the changes of all parts can be
+added.  That is `coordinate_descent.py` with norms and steps of w multiplied by sigma.  The dual
+rises for certain where sigma = K, which supposes that all parts want the same; a little less is
+faster, and K is returned to as soon as a round has made the dual worse.
+
+The bias is kept near a centre that moves after each round, as in `coordinate_descent.py`.  Rows at
+a bound that do not move drop out, also of the rounds that follow, until a certificate is missed.
+Rows that are read again for every question are descended on several times while they are there.
 """
 
 from __future__ import annotations
@@ -21,14 +25,18 @@ from anynorm.design.crew import Block, Sums, each_block
 from anynorm.design.sparse_loops import descend
 from anynorm.design.watch import look
 from anynorm.norms.dual_sets import Box
-from anynorm.problem.chunked import BlockRows, ChunkedProblem, RowTerms
+from anynorm.problem.chunked import Awake, BlockRows, ChunkedProblem, RowTerms
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.linear.coordinate_descent import portions
 
 _PASSES = 3  # over the rows of a part that still move, each round
 _QUICK = 10  # rounds of one pass: where they are enough, each further pass is work for little
 _ENOUGH = 0.1  # of the gap seen on the first pass: where a round ends
-_RELAXATION = 1.3  # as in coordinate_descent.py
+_RELAXATION = 1.3  # of one part's steps, as in coordinate_descent.py
+_APART = 0.9  # times K: sigma
+_PIECES = 64  # of each block, in any order: whole blocks one after the other take twice the passes
+_EAGER = 0.25  # of the largest gradients of a pass: what lets rows at a bound drop out of the next
+_SURER = 0.8  # of what a missed certificate says the gap should have seemed to be
 
 
 @dataclass
@@ -54,12 +62,16 @@ class Descent:
         Of the bias around its centre.
     scale : ndarray or None
         v^2, None where it is 1.
-    parts : int
-        K.
+    sigma : float
+        How many times over a step counts.
+    relaxation : float
+        The length of a step, in exact ones.
     seed : int
         Of the order of the rows.
     passes : int
         Over rows in memory, at the most.
+    wake : bool
+        Whether rows that have dropped out take part again.
     """
 
     terms: RowTerms
@@ -67,9 +79,11 @@ class Descent:
     bias: float
     variance: float
     scale: np.ndarray | None
-    parts: int
+    sigma: float
+    relaxation: float
     seed: int
     passes: int
+    wake: bool
 
 
 def descend_apart(
@@ -79,76 +93,107 @@ def descend_apart(
     tol: float,
     seed: int,
     budget: Budget,
-    check: Callable[[SharedDual], bool],
+    check: Callable[[SharedDual], float],
 ) -> None:
-    """Rounds of descent on `shared` until `check` accepts it or the budget is spent.
+    """Rounds of descent from the duals beside the rows until the gap or the budget's end.
 
-    `check` is asked when the gap that the parts have seen on their way is within `tol`.
+    `shared` follows.  `check` returns the certified gap; it is asked when the gap that the parts
+    have seen on their way promises `tol`.
     """
-    crew, terms = problem.crew, problem.terms
-    scale = None if problem.feature_scale is None else problem.feature_scale**2
-    about = crew.ask(_means, (terms, scale))
-    variance, leash = 0.0, 0.0
-    if np.isfinite(problem.precision):
-        mean = problem.scale() * about.sums / about.n
-        leash = float(mean @ mean + about.squares / about.n / about.n)
-        variance = 1.0 / (problem.precision + 1.0 / leash) if leash > 0 else 0.0
-    goal, number = tol, 0
+    run, goal = _Rounds(problem, shared, seed), tol
     while budget.spend():
-        seen = crew.ask(
+        seen = run.descend()
+        if seen <= goal:
+            gap = check(shared)
+            if gap <= tol:
+                return
+            # Either rows were dropped too early, or what was seen on the way flattered.
+            goal = min(max(_SURER * tol / gap, 0.5) * seen, 0.7 * goal)
+            run.wake = True
+
+
+class _Rounds:
+    """Rounds of descent as the one who asks the parts sees them."""
+
+    def __init__(self, problem: ChunkedProblem, shared: SharedDual, seed: int) -> None:
+        self.problem, self.shared, self.seed = problem, shared, seed
+        self.scale = None if problem.feature_scale is None else problem.feature_scale**2
+        self.parts, self.number, self.wake = problem.crew.n_parts, 0, True
+        self.sigma = 1.0 if self.parts == 1 else _APART * self.parts
+        about = problem.crew.ask(_begun, (problem.terms, self.scale))
+        shared.coef, shared.total = problem.scale() ** 2 * about.pulled, about.total
+        self.gain, self.gap = about.gain, np.inf
+        self.variance = self.leash = 0.0
+        if np.isfinite(problem.precision):
+            mean = problem.scale() * about.sums / about.n
+            self.leash = float(mean @ mean + about.squares / about.n / about.n)
+            self.variance = 1.0 / (problem.precision + 1.0 / self.leash) if self.leash > 0 else 0.0
+
+    def descend(self) -> float:
+        """One round; returns the gap after it by what the parts have seen on their way."""
+        shared, problem = self.shared, self.problem
+        seen = problem.crew.ask(
             _descended,
             Descent(
-                terms, shared.coef, shared.bias, variance, scale, crew.n_parts, seed + number,
-                passes=1 if number < _QUICK else _PASSES,
+                problem.terms, shared.coef, shared.bias, self.variance, self.scale, self.sigma,
+                relaxation=_RELAXATION if self.parts == 1 else 1.0,
+                seed=self.seed + self.number,
+                passes=1 if self.number < _QUICK else _PASSES,
+                wake=self.wake,
             ),
         )  # fmt: skip
-        number += 1
+        if self._worse(seen):
+            self.sigma = float(self.parts)
+        self.number, self.wake = self.number + 1, False
         shared.coef = shared.coef + seen.coef
         shared.bias += seen.bias
-        shared.total = seen.total
-        if variance > 0 and number > 1:
-            shared.bias = variance * (shared.bias / leash + shared.total)
+        shared.total, self.gain = seen.total, seen.gain
+        if self.variance > 0 and self.number > 1:
+            shared.bias = self.variance * (shared.bias / self.leash + shared.total)
         value = seen.gain - problem.regularisation(shared.coef, 0.0)
-        gap = seen.gap / max(abs(value), np.finfo(float).tiny)
-        if gap <= goal:
-            if check(shared):
-                return
-            goal = min(0.5 * gap, 0.7 * goal)
+        last, self.gap = self.gap, seen.gap / max(abs(value), np.finfo(float).tiny)
+        # It was seen in the midst of the round; half of the round has come since.
+        falls = self.gap < last < np.inf
+        return float(self.gap * np.sqrt(self.gap / last) if falls else self.gap)
+
+    def _worse(self, seen: Sums) -> bool:
+        """Whether a round has lowered the dual objective, the centre of the bias where it was."""
+        shared, change = self.shared, self.problem.scaled_coef(seen.coef)
+        moved = seen.total - shared.total
+        rise = float(self.problem.scaled_coef(shared.coef) @ change) + 0.5 * float(change @ change)
+        rise += shared.bias * moved + 0.5 * self.variance * moved**2
+        return rise > seen.gain - self.gain
 
 
-def pulled_back(problem: ChunkedProblem) -> SharedDual:
-    """What all parts know, from the dual variables beside the rows; those of lost rows are 0."""
-    seen = problem.crew.ask(_pulled, problem.terms)
-    return SharedDual(problem.scale() ** 2 * seen.pulled, 0.0, seen.total)
+def _begun(blocks: Sequence[Block], message: tuple[RowTerms, np.ndarray | None]) -> Sums:
+    """The sum of the rows, that of their squared norms, which stay beside them, and of the duals.
 
-
-def _means(blocks: Sequence[Block], message: tuple[RowTerms, np.ndarray | None]) -> Sums:
-    """The sum of the rows, and that of their squared norms, which stay beside them."""
+    The duals of lost rows are 0.
+    """
     terms, scale = message
+    by = None if scale is None else np.sqrt(scale)
 
     def one(block: Block) -> Sums:
         rows = terms.of(block)
-        design = rows.design()
-        rows.norms = design.scaled(None if scale is None else np.sqrt(scale)).row_norms_squared()
+        design, rows.fresh = rows.design(), False
+        rows.norms = design.scaled(by).row_norms_squared()
+        beta = rows.y * rows.dual
         return Sums(
             n=design.n,
             sums=design.rmatvec(np.ones(design.n)),
             squares=float(rows.norms.sum()),
+            pulled=design.rmatvec(beta) if beta.any() else np.zeros(design.p),
+            total=float(beta.sum()),
+            gain=_gain(rows),
         )
 
-    return each_block(blocks, one, Sums(n=0))
+    return each_block(blocks, one, Sums(n=0, total=0.0, gain=0.0))
 
 
-def _pulled(blocks: Sequence[Block], terms: RowTerms) -> Sums:
-    def one(block: Block) -> Sums:
-        rows = terms.of(block)
-        rows.fresh = False
-        beta = rows.y * rows.dual
-        if not beta.any():  # the first time
-            return Sums(pulled=np.zeros(block.columns), total=0.0)
-        return Sums(pulled=rows.design().rmatvec(beta), total=float(beta.sum()))
-
-    return each_block(blocks, one, Sums(total=0.0))
+def _gain(rows: BlockRows) -> float:
+    """What the dual variables add to the dual objective by themselves."""
+    assert isinstance(rows.bounds, Box)
+    return float(rows.dual.sum() - 0.5 * (rows.bounds.shift @ rows.dual**2))
 
 
 def _descended(blocks: Sequence[Block], now: Descent) -> Sums:
@@ -174,66 +219,73 @@ class _Local:
     def __init__(self, now: Descent) -> None:
         self.now, self.gap = now, 0.0
         self.coef = now.coef.copy()
-        self.bias = np.array([now.bias, now.parts * now.variance])
-        # A step of w counts as if every part made it.
-        self.scale = now.parts * (np.ones(1) if now.scale is None else now.scale)
+        self.bias = np.array([now.bias, now.sigma * now.variance])
+        self.scale = now.sigma * (np.ones(1) if now.scale is None else now.scale)
         self.rng = np.random.default_rng(now.seed)
 
     def descend(self, visits: list[tuple[BlockRows, Design]], passes: int) -> None:
         """Passes over some blocks until most of the gap seen on the first one is gone."""
-        shrunk = [_Shrinking(rows, design, self.now) for rows, design in visits]
-        first, thresholds = np.inf, (-np.inf, np.inf)
+        parts = [_Visit(rows, design, self.now) for rows, design in visits]
+        first = np.inf
         for _ in range(passes):
             found = np.array([np.inf, -np.inf, 0.0])
-            for part in shrunk:
-                self._visit(part, thresholds, found)
+            self._pass(parts, found)
             thresholds = (
-                found[0] if found[0] < 0 else -np.inf,
-                found[1] if found[1] > 0 else np.inf,
+                _EAGER * found[0] if found[0] < 0 else -np.inf,
+                _EAGER * found[1] if found[1] > 0 else np.inf,
             )
+            for part in parts:
+                part.rows.awake = Awake(part.active, thresholds)
+                part.thresholds = np.array(thresholds)
             if np.isinf(first):
                 first = float(found[2])
                 self.gap += first
             if found[2] <= _ENOUGH * first:
                 break
 
-    def _visit(self, part: _Shrinking, thresholds: tuple[float, float], found: np.ndarray) -> None:
-        """One pass over the active rows of a block."""
-        rows, box, design = part.rows, part.box, part.design
-        keep = np.ones(len(rows), dtype=bool)
-        for order in portions(design, part.active, self.rng):
+    def _pass(self, parts: list[_Visit], found: np.ndarray) -> None:
+        """One pass over the active rows of some blocks, some of one and then some of another."""
+        pieces = [
+            (part, piece)
+            for part in parts
+            for order in portions(part.design, part.active, self.rng)
+            for piece in np.array_split(order, 1 + min(_PIECES, order.size // _PIECES))
+        ]
+        for place in self.rng.permutation(len(pieces)):
+            part, order = pieces[place]
+            rows, box = part.rows, part.box
             descend(
-                *design.row_arrays, rows.y, box.lower, box.upper, box.shift, part.curvature,
-                self.scale, order, rows.dual, self.coef, self.bias, np.array(thresholds),
-                _RELAXATION, keep, found,
+                *part.design.row_arrays, rows.y, box.lower, box.upper, box.shift, part.curvature,
+                self.scale, order, rows.dual, self.coef, self.bias, part.thresholds,
+                self.now.relaxation, part.keep, found,
             )  # fmt: skip
             look()
-        part.active = part.active[keep[part.active]]
+        for part in parts:
+            part.active = part.active[part.keep[part.active]]
 
     def effect(self, parts: Sequence[BlockRows]) -> Sums:
         """What changed, and the terms of the dual value."""
-        share = 1.0 / self.now.parts
-        gain = total = 0.0
-        for rows in parts:
-            assert isinstance(rows.bounds, Box)
-            gain += float(rows.dual.sum() - 0.5 * (rows.bounds.shift @ rows.dual**2))
-            total += float(rows.y @ rows.dual)
+        share = 1.0 / self.now.sigma
         return Sums(
             lost=0,
             coef=share * (self.coef - self.now.coef),
             bias=share * (float(self.bias[0]) - self.now.bias),
             gap=self.gap,
-            gain=gain,
-            total=total,
+            gain=sum(_gain(rows) for rows in parts),
+            total=sum(float(rows.y @ rows.dual) for rows in parts),
         )
 
 
-class _Shrinking:
-    """The rows of a block that still take part in a round."""
+class _Visit:
+    """A block whose awake rows are descended on."""
 
     def __init__(self, rows: BlockRows, design: Design, now: Descent) -> None:
         assert isinstance(rows.bounds, Box)
         self.rows, self.design, self.box = rows, design, rows.bounds
-        assert rows.norms is not None  # from `_means`, before which no row is taken for known
-        self.curvature = now.parts * (rows.norms + now.variance) + self.box.shift
-        self.active = np.flatnonzero((self.box.upper > self.box.lower) & (self.curvature > 0))
+        assert rows.norms is not None  # from `_begun`, before which no row is taken for known
+        self.curvature = now.sigma * (rows.norms + now.variance) + self.box.shift
+        if now.wake or rows.awake is None:
+            movable = (self.box.upper > self.box.lower) & (self.curvature > 0)
+            rows.awake = Awake(np.flatnonzero(movable), (-np.inf, np.inf))
+        self.keep = np.ones(len(rows), dtype=bool)
+        self.active, self.thresholds = rows.awake.active, np.array(rows.awake.thresholds)

@@ -26,14 +26,13 @@ from anynorm.solvers.frame.rounds_apart.stages import (
     solve_in_stages,
 )
 from anynorm.solvers.linear.chunked.chunked_newton import SquaredNewton
-from anynorm.solvers.linear.chunked.cocoa import SharedDual, descend_apart, pulled_back
+from anynorm.solvers.linear.chunked.cocoa import SharedDual, descend_apart
 from anynorm.solvers.linear.solve import solve_linear
 
 _LARGEST_FACTOR = 4000  # columns up to which p x p matrices are summed, as in newton_system.py
 _MATRICES = 6  # of p x p numbers that a worker may hold at once: a block's, the sum, their making
 _SHARE = 0.25  # of a worker's memory that these may take
 _FEW_ROWS, _FEW_ENTRIES = 3, 2_000_000  # per column, and in all: what a part sends of its own rows
-_CERTAIN = 0.5  # of tol: the gap by the descent's own estimate at which a certificate is asked for
 
 
 def solve_chunked(
@@ -74,22 +73,20 @@ def _by_descent(problem: ChunkedProblem) -> bool:
 
 
 def _descend(problem: ChunkedProblem, best: Incumbent, seed: int) -> None:
-    shared = pulled_back(problem)  # zero, or from the duals of a problem with other weights
+    shared = SharedDual(np.zeros(problem.n_coefs))
 
-    def check(at: SharedDual) -> bool:
-        return certified(problem, best, at.coef, at.bias)
+    def check(at: SharedDual) -> float:
+        certified(problem, best, at.coef, at.bias)
+        return best.gap
 
     while True:
         try:
-            descend_apart(
-                problem, shared, tol=_CERTAIN * best.tol, seed=seed, budget=best.budget, check=check
-            )
+            descend_apart(problem, shared, tol=best.tol, seed=seed, budget=best.budget, check=check)
             if best.primal_point is None or not best.reached:
                 check(shared)
             return
         except RowsLost:
-            bias, shared = shared.bias, pulled_back(problem)
-            shared.bias = bias
+            continue  # from the duals that are left, and the bias
 
 
 def _newton(
