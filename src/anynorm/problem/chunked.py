@@ -56,13 +56,15 @@ class RowTerms:
     number: int = field(default_factory=lambda: next(_NUMBERS))
 
     def of(self, block: Block) -> BlockRows:
-        """The rows of a block as this problem sees them, with what was kept beside them."""
-        if block.notes.get("number") != self.number:
+        """The rows of a block as this problem sees them, with what was kept beside them.
+
+        A sample is over once all rows are asked: its features are a 16th of all that there are.
+        """
+        asked = self.number, self.stride
+        if asked not in block.notes:
             block.notes.clear()
-            block.notes["number"] = self.number
-        if self.stride not in block.notes:
-            block.notes[self.stride] = BlockRows(block, self)
-        rows = block.notes[self.stride]
+            block.notes[asked] = BlockRows(block, self)
+        rows = block.notes[asked]
         assert isinstance(rows, BlockRows)
         return rows
 
@@ -113,14 +115,14 @@ class BlockRows:
         """The features of the rows."""
         return self._block.design() if self._sample is None else self._sample
 
-    def some_columns(self, columns: np.ndarray | None) -> Design:
-        """The features in some columns, kept while the same ones are asked for."""
+    def some_columns(self, design: Design, columns: np.ndarray | None) -> Design:
+        """Some columns of `design()`, kept while the same ones are asked for."""
         if columns is None:
-            return self.design()
+            return design
         if not self._block.held:
-            return self.design().take_columns(columns)
+            return design.take_columns(columns)
         if self._part is None or not np.array_equal(self._part[0], columns):
-            self._part = columns, self.design().take_columns(columns)
+            self._part = columns, design.take_columns(columns)
         return self._part[1]
 
     @cached_property

@@ -15,7 +15,7 @@ import numpy as np
 from anynorm.app.tables.errors import TableError, listed, near_names
 
 _PIECE = 64e6  # bytes as float64: large beside a task
-_SHARE = 1 / 48  # of a worker's memory: a piece, of which some copies are made
+_SHARE = 1 / 24  # of the memory left to a worker: a piece, of which some copies are made
 _SLAB = 512  # rows that are turned from columns into rows at a time, while they are in the cache
 _SUFFIXES = (".parquet", ".pq", ".parq")
 _NUMBERS = ("number", "boolean")  # what a feature may be, as `Preparation` calls it
@@ -119,7 +119,7 @@ def parquet_rows(pattern: str | os.PathLike[str], room: float = math.inf) -> Par
         A file, a folder, whose files with the suffixes of Parquet are taken, or a pattern; also
         with a protocol that fsspec knows, as ``s3://``.
     room : float, default=inf
-        The bytes of memory of a worker.
+        The bytes of memory that a worker has left.
 
     Returns
     -------

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from anynorm.design import Matrix
+from anynorm.design.block_source import BlockSource, sources_of
 from anynorm.design.blocks import ranges
 from anynorm.design.crew import Block, Crew, OneProcess
 from anynorm.design.memory import rows_at_a_time
@@ -35,10 +36,23 @@ from anynorm.estimators.checks.matrices import (
 from anynorm.losses import Loss
 from anynorm.norms.dual_sets import Box, CurvedBox
 
-Triple: TypeAlias = tuple[Any, Any, Any]
-"""Rows, labels and weights (or None) of a block, delayed."""
-
 _LABEL, _WEIGHT = "anynorm label", "anynorm weight"
+
+
+class Parts(NamedTuple):
+    """What a block is made of, delayed.
+
+    Attributes
+    ----------
+    rows : Delayed
+        The rows; of a frame with labels and weights among the columns.
+    labels, weights : Delayed or None
+        One of each per row; None where they are among the columns, or there are no weights.
+    """
+
+    rows: Any
+    labels: Any = None
+    weights: Any = None
 
 
 @dataclass(frozen=True)
@@ -150,7 +164,7 @@ def _check_separable(loss: Loss) -> None:
         )
 
 
-def _of_array(X: Any, y: Any, sample_weight: Any) -> list[Triple]:
+def _of_array(X: Any, y: Any, sample_weight: Any) -> list[Parts]:
     """The blocks of rows of a Dask array, each with what belongs to it."""
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions; got a Dask array with {X.ndim}.")
@@ -159,7 +173,8 @@ def _of_array(X: Any, y: Any, sample_weight: Any) -> list[Triple]:
     weights = [None] * len(parts)
     if sample_weight is not None:
         weights = _like_rows(sample_weight, X, "sample_weight")
-    return list(zip(parts, _like_rows(y, X, "y"), weights, strict=True))
+    labels = _like_rows(y, X, "y")
+    return [Parts(*each) for each in zip(parts, labels, weights, strict=True)]
 
 
 def _like_rows(given: Any, X: Any, name: str) -> list[Any]:
@@ -184,14 +199,12 @@ def _like_rows(given: Any, X: Any, name: str) -> list[Any]:
     return list(given.rechunk((X.chunks[0],)).to_delayed().ravel())
 
 
-def _of_frame(X: Any, y: Any, sample_weight: Any) -> list[Triple]:
+def _of_frame(X: Any, y: Any, sample_weight: Any) -> list[Parts]:
     """The partitions of a Dask data frame, each with what belongs to it.
 
     All columns are joined to one frame first, so that Dask sees to it that their partitions are the
     same, whatever it makes of the files that they are read from.
     """
-    import dask
-
     if not hasattr(X, "columns") or not hasattr(X, "to_delayed"):
         raise TypeError(f"X must be a Dask array or data frame; got {type(X).__name__}.")
     if isinstance(y, np.ndarray | list | tuple) or isinstance(sample_weight, np.ndarray | list):
@@ -210,26 +223,25 @@ def _of_frame(X: Any, y: Any, sample_weight: Any) -> list[Triple]:
     names = [_LABEL] if sample_weight is None else [_LABEL, _WEIGHT]
     try:
         joined = X.assign(**dict(zip(names, (y, sample_weight), strict=False)))
-        parts = joined.to_delayed()
+        return [Parts(part) for part in joined.to_delayed()]
     except ValueError as error:
         raise ValueError(
             f"the partitions of X, y and sample_weight do not belong together ({error}). Take them "
             "from one frame."
         ) from None
-    column, without = dask.delayed(_column, pure=True), dask.delayed(_without, pure=True)
-    weights = [None if sample_weight is None else column(part, _WEIGHT) for part in parts]
-    return [
-        (without(part, names), column(part, _LABEL), weight)
-        for part, weight in zip(parts, weights, strict=True)
-    ]
 
 
-def _column(frame: Any, name: str) -> Any:
-    return frame[name].to_numpy()
+def _apart(given: Any) -> tuple[Any, Any, Any]:
+    """The rows of a frame, their labels and their weights, which are among its columns."""
+    weights = given[_WEIGHT].to_numpy() if _WEIGHT in given.columns else None
+    return _features(given), given[_LABEL].to_numpy(), weights
 
 
-def _without(frame: Any, names: list[str]) -> Any:
-    return frame.drop(columns=names)
+def _features(given: Any) -> Any:
+    """The rows without labels and weights."""
+    if not hasattr(given, "columns"):
+        return given
+    return given.drop(columns=[name for name in (_LABEL, _WEIGHT) if name in given.columns])
 
 
 def _check_sizes(array: Any, name: str) -> None:
@@ -241,7 +253,7 @@ def _check_sizes(array: Any, name: str) -> None:
         )
 
 
-def _crew(blocks: list[Triple], caller: str) -> Crew:
+def _crew(blocks: list[Parts], caller: str) -> Crew:
     """The workers of the present Dask client, or this process where there is none."""
     import dask
     from dask.base import get_scheduler
@@ -250,24 +262,53 @@ def _crew(blocks: list[Triple], caller: str) -> Crew:
     if client is not None and hasattr(client, "scheduler_info"):
         from anynorm.design.dask_crew import DaskCrew
 
-        make = dask.delayed(_held_block, pure=False)
-        return DaskCrew.computing(client, [make(*b, k, caller) for k, b in enumerate(blocks)])
+        return DaskCrew.computing(client, _delayed_blocks(blocks, caller))
 
     def compute(delayed: Any) -> Any:
         return None if delayed is None else dask.compute(delayed, scheduler="synchronous")[0]
 
-    def read(X: Any) -> Matrix:
-        return usable_matrix(compute(X), caller)
+    def read(rows: Any) -> Matrix:
+        return usable_matrix(_features(compute(rows)), caller)
 
     made = []
-    for k, (X, labels, weights) in enumerate(blocks):
-        whole = _held_block(compute(X), compute(labels), compute(weights), k, caller)
-        made.append(whole.read_by(partial(read, X)))
+    for k, parts in enumerate(blocks):
+        rows, labels, weights = map(compute, parts)
+        whole = _held_block(rows, labels, weights, k, caller)
+        made.append(whole.read_by(partial(read, parts.rows)))
     return OneProcess(made)
+
+
+def _delayed_blocks(blocks: list[Parts], caller: str) -> list[Any]:
+    """The blocks as workers are to make them."""
+    import dask
+
+    sources = sources_of([parts.rows for parts in blocks])
+    make: Any = dask.delayed(_held_block if sources is None else _sourced_block, pure=False)
+    firsts = [parts.rows for parts in blocks] if sources is None else sources
+    return [
+        make(first, parts.labels, parts.weights, k, caller)
+        for k, (first, parts) in enumerate(zip(firsts, blocks, strict=True))
+    ]
+
+
+def _sourced_block(
+    source: BlockSource, labels: Any, weights: Any, number: int, caller: str
+) -> Block:
+    """A block, on a worker, whose rows are read again where they do not fit its memory."""
+    from anynorm.design.dask_crew import rows_may_stay
+
+    block = _held_block(source(), labels, weights, number, caller)
+    return block if rows_may_stay() else block.read_by(partial(_read_again, source, caller))
+
+
+def _read_again(source: BlockSource, caller: str) -> Matrix:
+    return usable_matrix(_features(source()), caller)
 
 
 def _held_block(X: Any, labels: Any, weights: Any, number: int, caller: str) -> Block:
     """A block whose rows are in memory, checked; errors name it."""
+    if labels is None:
+        X, labels, weights = _apart(X)
     try:
         n = X.shape[0]
         if len(labels) != n:

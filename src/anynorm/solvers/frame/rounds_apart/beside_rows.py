@@ -89,7 +89,8 @@ def look(blocks: Sequence[Block], place: Place) -> Sums:
             kinks=curve.cost_and_gap(residual, dual)[1] if isinstance(curve, ProximalBox) else 0.0,
         )
         if place.matrix:
-            return out + Sums(scatter=rows.some_columns(place.columns).scatter(chosen, curvature))
+            part = rows.some_columns(design, place.columns)
+            return out + Sums(scatter=part.scatter(chosen, curvature))
         rows.curved = chosen, curvature
         return out + Sums(
             curved=float(curvature.sum()),
