@@ -34,8 +34,8 @@ class BlockSource:
         return dask.get(self.graph, self.key)
 
 
-def sources_of(parts: Sequence[Any]) -> list[BlockSource] | None:
-    """Return what reads each of some delayed blocks of one collection anew.
+def sources_of(collection: Any, parts: Sequence[Any]) -> list[BlockSource] | None:
+    """Return what reads each of the delayed blocks of a collection anew.
 
     None where that is not to be done: blocks that are in the cluster's memory already, those that
     all need the same work (such as a mean over all rows), and those that come from here.
@@ -44,7 +44,7 @@ def sources_of(parts: Sequence[Any]) -> list[BlockSource] | None:
     from dask.utils import ensure_dict
     from distributed.client import futures_of
 
-    if futures_of(list(parts)):
+    if futures_of(collection):
         return None
     known: dict[int, dict[Any, Any]] = {}
     sources = []

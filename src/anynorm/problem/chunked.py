@@ -95,9 +95,10 @@ class BlockRows:
         self.y = np.where(labels == terms.classes[terms.positive], 1.0, -1.0)
         weights = np.ones(len(labels)) if block.weights is None else block.weights[::step]
         if terms.class_weights is not None:
-            # Labels that are not there have no weight; their place only has to be one.
+            # Classes without weight are not among those of the problem.
             place = np.minimum(np.searchsorted(terms.classes, labels), len(terms.classes) - 1)
-            weights = weights * terms.class_weights[place]
+            known = terms.classes[place] == labels
+            weights = weights * np.where(known, terms.class_weights[place], 0.0)
         self.weights = float(step) * weights
         self.dual = np.zeros(len(labels))
         self.scores = self.along = np.zeros(len(labels))
@@ -131,6 +132,26 @@ class BlockRows:
         found = self.terms.loss.dual_set(self.terms.C, self.weights)
         assert isinstance(found, Box | CurvedBox)  # the estimator has asked for nothing else
         return found
+
+    @cached_property
+    def _weigh(self) -> bool:
+        """Whether any row has weight, as losses want it."""
+        return bool(self.weights.any())
+
+    def cost(self, residual: np.ndarray) -> float:
+        """The loss of some residuals of the rows."""
+        loss, C = self.terms.loss, self.terms.C
+        return loss.value(residual, C, self.weights) if self._weigh else 0.0
+
+    def allowed_dual(self) -> np.ndarray:
+        """The dual variables, those that are not allowed repaired."""
+        loss, C = self.terms.loss, self.terms.C
+        return loss.clip_dual(self.dual, C, self.weights) if self._weigh else np.zeros(len(self))
+
+    def gain(self, a: np.ndarray) -> float:
+        """The part of the dual objective that is the loss's."""
+        loss, C = self.terms.loss, self.terms.C
+        return loss.dual_gain(a, C, self.weights) if self._weigh else 0.0
 
     def __len__(self) -> int:
         return len(self.y)
@@ -261,10 +282,10 @@ def _both_sides(blocks: Sequence[Block], message: tuple[RowTerms, np.ndarray, fl
 
     def one(block: Block) -> Sums:
         rows = terms.of(block)
-        design, loss, y = rows.design(), terms.loss, rows.y
+        design, y = rows.design(), rows.y
         scores = design.matvec(coef) if np.any(coef) else np.zeros(len(y))
         residual = 1.0 - y * (scores + intercept)
-        a = loss.clip_dual(rows.dual, terms.C, rows.weights)
+        a = rows.allowed_dual()
         beta = y * a
         sides = np.column_stack([np.maximum(beta, 0.0), np.minimum(beta, 0.0)])
         pulled = design.rmatvec(sides)
@@ -272,8 +293,8 @@ def _both_sides(blocks: Sequence[Block], message: tuple[RowTerms, np.ndarray, fl
         slopes = rows.bounds.slopes(a, np.abs(residual) <= errors)
         return Sums(
             lost=int(rows.fresh),
-            loss=loss.value(residual, terms.C, rows.weights),
-            zero=loss.value(np.ones(len(y)), terms.C, rows.weights),
+            loss=rows.cost(residual),
+            zero=rows.cost(np.ones(len(y))),
             rounding=float(slopes @ errors),
             up=float(sides[:, 0].sum()),
             down=-float(sides[:, 1].sum()),
@@ -290,8 +311,8 @@ def _gain(blocks: Sequence[Block], message: tuple[RowTerms, float, float]) -> Su
 
     def one(block: Block) -> Sums:
         rows = terms.of(block)
-        a = terms.loss.clip_dual(rows.dual, terms.C, rows.weights)
+        a = rows.allowed_dual()
         a = np.where(rows.y * a > 0, up * a, down * a)
-        return Sums(gain=terms.loss.dual_gain(a, terms.C, rows.weights), lost=int(rows.fresh))
+        return Sums(gain=rows.gain(a), lost=int(rows.fresh))
 
     return each_block(blocks, one, Sums(lost=0, gain=0.0))

@@ -97,8 +97,8 @@ def chunked(
         usable_labels(y, 0, caller)  # which says that it is needed
     if not is_collection(X):
         return labelled_apart(estimator, _mapped(X, y, sample_weight, caller), None, C)
-    blocks = (_of_array if hasattr(X, "chunks") else _of_frame)(X, y, sample_weight)
-    crew = _crew(blocks, caller)
+    of_kind = _of_array if hasattr(X, "chunks") else _of_frame
+    crew = _crew(*of_kind(X, y, sample_weight), caller)
     try:
         return labelled_apart(estimator, crew, column_names(getattr(X, "_meta", None)), C)
     except BaseException:
@@ -164,17 +164,18 @@ def _check_separable(loss: Loss) -> None:
         )
 
 
-def _of_array(X: Any, y: Any, sample_weight: Any) -> list[Parts]:
-    """The blocks of rows of a Dask array, each with what belongs to it."""
+def _of_array(X: Any, y: Any, sample_weight: Any) -> tuple[Any, list[Parts]]:
+    """A Dask array in blocks of rows, and these, each with what belongs to it."""
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions; got a Dask array with {X.ndim}.")
     _check_sizes(X, "X")
-    parts = list(X.rechunk({1: -1}).to_delayed().ravel())
+    X = X.rechunk({1: -1})
+    parts = list(X.to_delayed().ravel())
     weights = [None] * len(parts)
     if sample_weight is not None:
         weights = _like_rows(sample_weight, X, "sample_weight")
     labels = _like_rows(y, X, "y")
-    return [Parts(*each) for each in zip(parts, labels, weights, strict=True)]
+    return X, [Parts(*each) for each in zip(parts, labels, weights, strict=True)]
 
 
 def _like_rows(given: Any, X: Any, name: str) -> list[Any]:
@@ -199,10 +200,10 @@ def _like_rows(given: Any, X: Any, name: str) -> list[Any]:
     return list(given.rechunk((X.chunks[0],)).to_delayed().ravel())
 
 
-def _of_frame(X: Any, y: Any, sample_weight: Any) -> list[Parts]:
-    """The partitions of a Dask data frame, each with what belongs to it.
+def _of_frame(X: Any, y: Any, sample_weight: Any) -> tuple[Any, list[Parts]]:
+    """A Dask data frame with labels and weights among its columns, and its partitions.
 
-    All columns are joined to one frame first, so that Dask sees to it that their partitions are the
+    All columns are joined to one frame, so that Dask sees to it that their partitions are the
     same, whatever it makes of the files that they are read from.
     """
     if not hasattr(X, "columns") or not hasattr(X, "to_delayed"):
@@ -223,7 +224,7 @@ def _of_frame(X: Any, y: Any, sample_weight: Any) -> list[Parts]:
     names = [_LABEL] if sample_weight is None else [_LABEL, _WEIGHT]
     try:
         joined = X.assign(**dict(zip(names, (y, sample_weight), strict=False)))
-        return [Parts(part) for part in joined.to_delayed()]
+        return joined, [Parts(part) for part in joined.to_delayed()]
     except ValueError as error:
         raise ValueError(
             f"the partitions of X, y and sample_weight do not belong together ({error}). Take them "
@@ -253,7 +254,7 @@ def _check_sizes(array: Any, name: str) -> None:
         )
 
 
-def _crew(blocks: list[Parts], caller: str) -> Crew:
+def _crew(collection: Any, blocks: list[Parts], caller: str) -> Crew:
     """The workers of the present Dask client, or this process where there is none."""
     import dask
     from dask.base import get_scheduler
@@ -262,7 +263,7 @@ def _crew(blocks: list[Parts], caller: str) -> Crew:
     if client is not None and hasattr(client, "scheduler_info"):
         from anynorm.design.dask_crew import DaskCrew
 
-        return DaskCrew.computing(client, _delayed_blocks(blocks, caller))
+        return DaskCrew.computing(client, _delayed_blocks(collection, blocks, caller))
 
     def compute(delayed: Any) -> Any:
         return None if delayed is None else dask.compute(delayed, scheduler="synchronous")[0]
@@ -278,11 +279,11 @@ def _crew(blocks: list[Parts], caller: str) -> Crew:
     return OneProcess(made)
 
 
-def _delayed_blocks(blocks: list[Parts], caller: str) -> list[Any]:
+def _delayed_blocks(collection: Any, blocks: list[Parts], caller: str) -> list[Any]:
     """The blocks as workers are to make them."""
     import dask
 
-    sources = sources_of([parts.rows for parts in blocks])
+    sources = sources_of(collection, [parts.rows for parts in blocks])
     make: Any = dask.delayed(_held_block if sources is None else _sourced_block, pure=False)
     firsts = [parts.rows for parts in blocks] if sources is None else sources
     return [
@@ -348,22 +349,32 @@ def _lazily(estimator: Any, name: str, X: Any) -> Any:
     """The named prediction of every block of X."""
     import dask.array as da
 
-    # One row of zeros says what a block's answer looks like, and raises what X would.
     if not hasattr(X, "chunks"):
-        first = X._meta.reindex([0]).fillna(0.0).astype(np.float64)
-        example = getattr(estimator, name)(first)
-        found = X.map_partitions(_of_block, estimator, name, meta=example[:0])
+        example = _no_rows(estimator, name, X._meta)
+        found = X.map_partitions(_of_block, estimator, name, meta=example)
         if example.ndim == 2 and np.isnan(found.shape[-1]):
             found._chunks = (found.chunks[0], (example.shape[1],))
         return found
-    example = getattr(estimator, name)(np.zeros((1, X.shape[1])))
+    example = _no_rows(estimator, name, X)
     X = X.rechunk({1: -1})
     shape = {"drop_axis": 1} if example.ndim == 1 else {"chunks": (X.chunks[0], example.shape[1:])}
-    return da.map_blocks(
-        _of_block, X, estimator, name, dtype=example.dtype, meta=example[:0], **shape
-    )
+    return da.map_blocks(_of_block, X, estimator, name, dtype=example.dtype, meta=example, **shape)
+
+
+def _no_rows(estimator: Any, name: str, X: Any) -> np.ndarray:
+    """What the named prediction of no rows looks like: one row of zeros says so.
+
+    Raises what X would.
+    """
+    row = np.zeros((1, X.shape[1]))
+    if hasattr(X, "columns"):
+        row = X.iloc[:0].reindex([0]).fillna(0.0).astype(np.float64)
+    found: np.ndarray = getattr(estimator, name)(row)
+    return found[:0]
 
 
 def _of_block(X: Any, estimator: Any, name: str) -> np.ndarray:
+    if X.shape[0] == 0:
+        return _no_rows(estimator, name, X)
     found: np.ndarray = getattr(estimator, name)(X)
     return found
