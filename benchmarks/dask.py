@@ -53,7 +53,7 @@ FULL = Sizes(
     sparse=Case(1_000_000, 50_000, 20, "hinge", 0.1),
     budget_rows=200_000,
     peer_rows=200_000,
-    memory_rows=750_000,
+    memory_rows=496_000,
 )
 QUICK = Sizes(
     dense=Case(80_000, 50, 0, "hinge", 0.01),
