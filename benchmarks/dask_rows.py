@@ -169,6 +169,7 @@ def within_a_quarter(folder: str, n: int, p: int, workers: int) -> dict[str, Any
 
     from anynorm.app.apart import Asked, run_fit_apart
     from anynorm.app.job import FitOptions
+    from anynorm.design.heap import give_back
 
     case = Case(n, p, 0, "hinge", 0.01)
     options = FitOptions(model="linear", C=(0.01,), cv=3, scale="none")
@@ -184,6 +185,7 @@ def within_a_quarter(folder: str, n: int, p: int, workers: int) -> dict[str, Any
     for _ in range(2):  # what a worker takes once all is loaded, which another has compiled
         with local(workers) as client:
             run_fit_apart(client, Asked(first, "y"), options)
+            client.run(give_back)
             taken = max(client.run(lambda: psutil.Process(os.getpid()).memory_info().rss).values())
     data = 8 * n * p
     limit = taken + int(QUARTER * data / workers)
