@@ -172,7 +172,7 @@ class Run:
             work=work,
             ours=f"{self.workers} workers {more / 2**20:.0f} MiB beyond their start",
             other=f"data {found['data'] / 2**20:.0f} MiB",
-            ratio=more / found["data"],
+            ratio=None if found["lost"] else more / found["data"],  # others took their place
             sense="<=",
             bound=QUARTER,
             note=f"{found['lost']} workers ended by their nannies; {seconds(found['wall'])}",

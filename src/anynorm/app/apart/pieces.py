@@ -15,7 +15,7 @@ import numpy as np
 from anynorm.app.tables.errors import TableError, listed, near_names
 
 _PIECE = 64e6  # bytes as float64: large beside a task
-_SHARE = 1 / 32  # of the memory left to a worker: a piece, of which some copies are made
+_SHARE = 1 / 48  # of the memory left to a worker: a piece, of which some copies are made
 _SLAB = 512  # rows that are turned from columns into rows at a time, while they are in the cache
 _SUFFIXES = (".parquet", ".pq", ".parq")
 _NUMBERS = ("number", "boolean")  # what a feature may be, as `Preparation` calls it
