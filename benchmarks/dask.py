@@ -53,7 +53,7 @@ FULL = Sizes(
     sparse=Case(1_000_000, 50_000, 20, "hinge", 0.1),
     budget_rows=200_000,
     peer_rows=200_000,
-    memory_rows=750_000,
+    memory_rows=496_000,
 )
 QUICK = Sizes(
     dense=Case(80_000, 50, 0, "hinge", 0.01),
@@ -175,7 +175,7 @@ class Run:
             work=work,
             ours=f"{self.workers} workers {more / 2**20:.0f} MiB beyond their start",
             other=f"data {found['data'] / 2**20:.0f} MiB",
-            ratio=more / found["data"],
+            ratio=None if found["lost"] else more / found["data"],  # others took their place
             sense="<=",
             bound=QUARTER,
             note=f"{found['lost']} workers ended by their nannies; {seconds(found['wall'])}",

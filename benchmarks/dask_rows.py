@@ -1,6 +1,7 @@
 """More of what `make bench-dask` measures: strict budgets, dask-ml, and a limit on memory."""
 
 import pathlib
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -169,11 +170,12 @@ def within_a_quarter(folder: str, n: int, p: int, workers: int) -> dict[str, Any
 
     from anynorm.app.apart import Asked, run_fit_apart
     from anynorm.app.job import FitOptions
+    from anynorm.design.heap import give_back
 
     case = Case(n, p, 0, "hinge", 0.01)
     options = FitOptions(model="linear", C=(0.01,), cv=3, scale="none")
-    # Workers are ended at 95 % of their limit; none is to pause, or write rows to disk, before.
-    memory = dict.fromkeys(("target", "spill", "pause"), False)
+    # Workers are ended at their limit; none is to pause, or write rows to disk, before.
+    memory: dict[str, Any] = dict.fromkeys(("target", "spill", "pause"), False) | {"terminate": 1.0}
     dask.config.set({f"distributed.worker.memory.{name}": x for name, x in memory.items()})
     for k in range(BLOCKS):
         X, y = case.rows(k)
@@ -181,8 +183,14 @@ def within_a_quarter(folder: str, n: int, p: int, workers: int) -> dict[str, Any
         name = pathlib.Path(folder, f"part{k:02d}.parquet")
         frame.to_parquet(name, row_group_size=2000, index=False)
     first = pathlib.Path(folder, "part00.parquet")
-    with local(workers) as client:  # what a worker takes once all is compiled and loaded
+    with local(workers) as client:  # compiles
         run_fit_apart(client, Asked(first, "y"), options)
+    # What a worker takes once all is loaded, and next to no rows.
+    with tempfile.TemporaryDirectory() as other, local(workers) as client:
+        few = pathlib.Path(other, "few.parquet")
+        pd.read_parquet(first).head(2000).to_parquet(few, index=False)
+        run_fit_apart(client, Asked(few, "y"), options)
+        client.run(give_back)
         taken = max(client.run(lambda: psutil.Process(os.getpid()).memory_info().rss).values())
     data = 8 * n * p
     limit = taken + int(QUARTER * data / workers)

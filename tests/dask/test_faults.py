@@ -11,7 +11,7 @@ import distributed
 import pytest
 from sklearn.base import clone
 
-from anynorm import BudgetSVC, LinearSVC, SparseSVC
+from anynorm import BudgetSVC, LinearSVC, ReweightedSVC, ReweightedSVCCV, SparseSVC
 from anynorm.design import dask_crew
 from anynorm.solvers.frame.rounds_apart.beside_rows import look, slopes
 from tests.dask.conftest import local_cluster
@@ -59,6 +59,31 @@ def test_a_killed_worker_costs_time_and_nothing_else(own_client, monkeypatch, es
     assert model.certificate_.status == "optimal"
     whole = estimator(C=0.1, loss=loss, tol=1e-5).fit(X, y)
     assert model.certificate_.primal <= whole.certificate_.primal * (1 + 2e-5)
+
+
+def test_a_killed_worker_does_not_change_where_a_walk_goes(own_client, monkeypatch):
+    X, y, in_chunks, labels = chunks()
+    model = ReweightedSVC(C=0.1, n_rounds=3, tol=1e-5, prune=False)
+    seen = after_rounds(monkeypatch, 20, lambda: kill_one(own_client))
+    model.fit(in_chunks, labels)
+    assert len(seen) > 20
+    assert model.certificate_.status == "optimal"
+    ours = [record.objective for record in model.history_]
+    whole = clone(model).fit(X, y)
+    assert ours == pytest.approx([record.objective for record in whole.history_], rel=1e-3)
+
+
+def test_a_killed_worker_does_not_change_the_choice_of_a_search(own_client, monkeypatch):
+    _, _, in_chunks, labels = chunks(n=1500)
+    search = ReweightedSVCCV(Cs=[0.001, 0.1], max_rounds=2, cv=3, tol=1e-4)
+    seen = after_rounds(monkeypatch, 40, lambda: kill_one(own_client))
+    search.fit(in_chunks, labels)
+    monkeypatch.undo()
+    assert len(seen) > 40
+    undisturbed = clone(search).fit(in_chunks, labels)
+    assert (search.C_, search.n_rounds_) == (undisturbed.C_, undisturbed.n_rounds_)
+    found, other = (each.cv_results_["mean_test_score"] for each in (search, undisturbed))
+    assert found == pytest.approx(other, abs=2.5 / 500)
 
 
 @pytest.mark.parametrize("cache_size", [500, 0.01], ids=["features kept", "made anew"])

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
-from anynorm import SVC, LinearSVC
+from anynorm import SVC, BudgetSVC, LinearSVC, ReweightedSVC, SparseSVC
 from anynorm.losses import Loss
 from anynorm.norms import TopK
 from tests.dask.data import LOSSES, in_blocks, rows, same_optimum, sparse_rows
@@ -79,6 +80,36 @@ def test_uneven_empty_and_one_class_blocks_are_blocks_like_others(client, kind):
     fitted(X, y, (in_blocks(stored, sizes), da.from_array(y, chunks=1200)), loss="hinge")
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearSVC(C=0.1, tol=TOL),
+        SparseSVC(C=0.1, tol=TOL),
+        ReweightedSVC(C=0.1, n_rounds=2, tol=TOL, prune=False),
+        BudgetSVC(8, C=0.1, strict=True, tol=TOL),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_blocks_whose_rows_weigh_nothing_are_blocks_like_others(model):
+    """The losses refused weights that were all zero, and every such fit failed."""
+    X, y = rows(n=600)
+    weights = np.repeat([1.0, 0.0, 2.0], 200)
+    apart = clone(model).fit(in_blocks(X, [200] * 3), y, sample_weight=weights)
+    whole = clone(model).fit(X, y, sample_weight=weights)
+    assert apart.certificate_.status == "optimal"
+    assert apart.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=1e-3)
+
+
+def test_a_class_of_weight_zero_has_no_part_in_a_fit():
+    """Its rows counted with the weight of the class that comes after it."""
+    X, y = rows(n=600, n_classes=3)
+    options = {"C": 0.1, "tol": TOL, "class_weight": {"low": 0.0, "mid": 2.0}}
+    apart = LinearSVC(**options).fit(in_blocks(X, [200] * 3), y)
+    whole = LinearSVC(**options).fit(X, y)
+    assert apart.classes_.tolist() == whole.classes_.tolist() == ["mid", "top"]
+    same_optimum(apart, whole, TOL)
+
+
 def test_float32_stays_float32(client):
     X, y = rows()
     narrow = X.astype(np.float32)
@@ -95,6 +126,23 @@ def test_predictions_are_lazy_and_those_of_the_blocks(method, n_classes):
     assert isinstance(lazy, da.Array)
     assert (lazy.shape, lazy.dtype) == (now.shape, now.dtype)
     np.testing.assert_array_equal(lazy.compute(scheduler="synchronous"), now)
+
+
+def test_partitions_and_blocks_without_rows_have_no_predictions():
+    """A filter leaves such partitions: they were refused as tables of too few rows."""
+    X, y = rows(n=300)
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    model = LinearSVC(loss="logistic").fit(frame, y)
+    parts = frame[:200], frame[:0], frame[200:]
+    lazy = dd.from_delayed([dask.delayed(part) for part in parts], meta=frame[:0])
+    for method in ("predict", "decision_function", "predict_proba"):
+        found = getattr(model, method)(lazy).compute(scheduler="synchronous")
+        ours = [getattr(model, method)(part) for part in (parts[0], parts[2])]
+        np.testing.assert_array_equal(found, np.concatenate(ours))
+    unknown = da.from_array(X, chunks=(100, -1))
+    unknown = unknown[da.from_array(np.arange(300) < 150, chunks=100)]
+    found = LinearSVC().fit(X, y).predict(unknown)
+    assert found.compute(scheduler="synchronous").shape == (150,)
 
 
 def test_a_kernel_classifier_predicts_block_by_block():

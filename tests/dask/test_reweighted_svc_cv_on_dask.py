@@ -65,6 +65,17 @@ def test_three_classes_with_weights_and_sparse_blocks_are_those_of_one_machine(c
     assert len(apart.certificate_.per_class) == 3
 
 
+def test_uneven_empty_and_one_class_blocks_are_blocks_like_others(client):
+    X, y = data()
+    order = np.argsort(y, kind="stable")  # all blocks but one have a single class
+    X, y = X[order], y[order]
+    whole = ReweightedSVCCV(**OPTIONS).fit(X, y)
+    chunks = in_blocks(X, [1, 0, 159, 0, 17, 63])
+    apart = ReweightedSVCCV(**OPTIONS).fit(chunks, da.from_array(y, chunks=240))
+    same_table(apart, whole, len(y))
+    assert (apart.C_, apart.n_rounds_) == (whole.C_, whole.n_rounds_)
+
+
 def test_groups_and_splitters_are_kept_to_without_a_cluster():
     X, y = data()
     groups = np.arange(len(y)) % 6

@@ -3,6 +3,7 @@
 import dask.array as da
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from anynorm import ReweightedSVC
 from anynorm.datasets import make_relevant
@@ -45,3 +46,17 @@ def test_the_walk_goes_on_with_the_duals_of_coordinate_descent(client, prune):
     assert apart.certificate_.status == "optimal"
     assert apart.history_[-1].objective == pytest.approx(whole.history_[-1].objective, rel=3e-3)
     assert apart.history_[-1].n_nonzero == pytest.approx(whole.history_[-1].n_nonzero, rel=0.05)
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_uneven_empty_and_one_class_blocks_are_blocks_like_others(client, kind):
+    X, y = make_relevant(n_relevant=4, n_samples=200, n_features=15, random_state=0)
+    order = np.argsort(y, kind="stable")  # all blocks but one have a single class
+    X, y, sizes = X[order], y[order], [1, 0, 139, 0, 17, 43]
+    stored = sp.csr_matrix(X) if kind == "sparse" else X
+    options = {"C": 0.1, "n_rounds": 3, "loss": "hinge", "tol": 1e-5, "prune": False}
+    apart = ReweightedSVC(**options).fit(in_blocks(stored, sizes), da.from_array(y, chunks=200))
+    whole = ReweightedSVC(**options).fit(X, y)
+    assert apart.certificate_.status == "optimal"
+    ours = [record.objective for record in apart.history_]
+    assert ours == pytest.approx([record.objective for record in whole.history_], rel=1e-3)

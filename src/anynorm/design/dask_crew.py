@@ -7,19 +7,23 @@ where a worker is lost.  A round is one task per worker, over all blocks that li
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from anynorm.design.crew import Block, Crew, Job, Sums, Turn
-from anynorm.design.heap import kept_heap
+from anynorm.design.heap import give_back, kept_heap
 from anynorm.design.threads import Threads
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
 _WAIT = 1.0  # seconds between two looks at the workers
+_HELD = 0.4  # of a worker's limit that its process may take with the rows that stay in memory
+_SPACIOUS = 0.5  # of the limit: below it, memory that is free may stay at hand
 _TIMEOUT = "60s"  # that a cluster may be without any worker, unless the configuration says more
 TIMEOUT_KEY = "anynorm.worker-timeout"
 """The entry of Dask's configuration that says how long that may be."""
@@ -179,11 +183,39 @@ def _work(blocks: list[Block], job: Job, message: Any, before: int | None, now: 
     """One part of a round, on a worker."""
     from distributed import get_worker
 
-    worker = get_worker()
+    worker, spacious = get_worker(), memory_taken() <= _SPACIOUS
     for block in blocks:
         block.stamp(before, now)
-    with Threads(worker.state.nthreads), kept_heap():
-        return _Said(worker.address, job(blocks, message))
+    with Threads(worker.state.nthreads), kept_heap() if spacious else nullcontext():
+        said = _Said(worker.address, job(blocks, message))
+    if not spacious:
+        give_back()
+    return said
+
+
+def memory_taken() -> float:
+    """The share of its limit that the process of this worker takes, 0 where there is none."""
+    import psutil
+    from distributed import get_worker
+
+    limit = get_worker().memory_manager.memory_limit
+    return psutil.Process().memory_info().rss / limit if limit else 0.0
+
+
+def rows_may_stay() -> bool:
+    """Whether rows that this worker has just read may stay in its memory."""
+    return memory_taken() <= _HELD
+
+
+def memory_left_of(client: Client) -> list[float]:
+    """The bytes that each worker's rows may take, infinite where it has no limit."""
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    return [
+        max(0.0, float(worker["memory_limit"]) - float(worker["metrics"]["memory"]))
+        if worker["memory_limit"]
+        else math.inf
+        for worker in workers
+    ]
 
 
 def check_installed(client: Client) -> None:

@@ -48,6 +48,13 @@ def kept_heap() -> Iterator[None]:
         library.mallopt(_TRIM, min(int(usual), _LARGE))
 
 
+def give_back() -> None:
+    """Give all pages that are free back to the system, also those between others in use."""
+    library = _glibc()
+    if library is not None:
+        library.malloc_trim(0)
+
+
 @cache
 def _glibc() -> Any:
     """The C library of Linux, None elsewhere."""

@@ -56,13 +56,15 @@ class RowTerms:
     number: int = field(default_factory=lambda: next(_NUMBERS))
 
     def of(self, block: Block) -> BlockRows:
-        """The rows of a block as this problem sees them, with what was kept beside them."""
-        if block.notes.get("number") != self.number:
+        """The rows of a block as this problem sees them, with what was kept beside them.
+
+        A sample is over once all rows are asked: its features are a 16th of all that there are.
+        """
+        asked = self.number, self.stride
+        if asked not in block.notes:
             block.notes.clear()
-            block.notes["number"] = self.number
-        if self.stride not in block.notes:
-            block.notes[self.stride] = BlockRows(block, self)
-        rows = block.notes[self.stride]
+            block.notes[asked] = BlockRows(block, self)
+        rows = block.notes[asked]
         assert isinstance(rows, BlockRows)
         return rows
 
@@ -102,9 +104,10 @@ class BlockRows:
         self.y = np.where(labels == terms.classes[terms.positive], 1.0, -1.0)
         weights = np.ones(len(labels)) if block.weights is None else block.weights[::step]
         if terms.class_weights is not None:
-            # Labels that are not there have no weight; their place only has to be one.
+            # Classes without weight are not among those of the problem.
             place = np.minimum(np.searchsorted(terms.classes, labels), len(terms.classes) - 1)
-            weights = weights * terms.class_weights[place]
+            known = terms.classes[place] == labels
+            weights = weights * np.where(known, terms.class_weights[place], 0.0)
         self.weights = float(step) * weights
         self.dual = np.zeros(len(labels))
         self.scores = self.along = np.zeros(len(labels))
@@ -123,14 +126,14 @@ class BlockRows:
         """The features of the rows."""
         return self._block.design() if self._sample is None else self._sample
 
-    def some_columns(self, columns: np.ndarray | None) -> Design:
-        """The features in some columns, kept while the same ones are asked for."""
+    def some_columns(self, design: Design, columns: np.ndarray | None) -> Design:
+        """Some columns of `design()`, kept while the same ones are asked for."""
         if columns is None:
-            return self.design()
+            return design
         if not self._block.held:
-            return self.design().take_columns(columns)
+            return design.take_columns(columns)
         if self._part is None or not np.array_equal(self._part[0], columns):
-            self._part = columns, self.design().take_columns(columns)
+            self._part = columns, design.take_columns(columns)
         return self._part[1]
 
     @cached_property
@@ -139,6 +142,26 @@ class BlockRows:
         found = self.terms.loss.dual_set(self.terms.C, self.weights)
         assert isinstance(found, Box | CurvedBox)  # the estimator has asked for nothing else
         return found
+
+    @cached_property
+    def _weigh(self) -> bool:
+        """Whether any row has weight, as losses want it."""
+        return bool(self.weights.any())
+
+    def cost(self, residual: np.ndarray) -> float:
+        """The loss of some residuals of the rows."""
+        loss, C = self.terms.loss, self.terms.C
+        return loss.value(residual, C, self.weights) if self._weigh else 0.0
+
+    def allowed_dual(self) -> np.ndarray:
+        """The dual variables, those that are not allowed repaired."""
+        loss, C = self.terms.loss, self.terms.C
+        return loss.clip_dual(self.dual, C, self.weights) if self._weigh else np.zeros(len(self))
+
+    def gain(self, a: np.ndarray) -> float:
+        """The part of the dual objective that is the loss's."""
+        loss, C = self.terms.loss, self.terms.C
+        return loss.dual_gain(a, C, self.weights) if self._weigh else 0.0
 
     def __len__(self) -> int:
         return len(self.y)
@@ -276,10 +299,10 @@ def _both_sides(blocks: Sequence[Block], message: tuple[RowTerms, np.ndarray, fl
 
     def one(block: Block) -> Sums:
         rows = terms.of(block)
-        design, loss, y = rows.design(), terms.loss, rows.y
+        design, y = rows.design(), rows.y
         scores = design.matvec(coef) if np.any(coef) else np.zeros(len(y))
         residual = 1.0 - y * (scores + intercept)
-        a = loss.clip_dual(rows.dual, terms.C, rows.weights)
+        a = rows.allowed_dual()
         beta = y * a
         sides = np.column_stack([np.maximum(beta, 0.0), np.minimum(beta, 0.0)])
         pulled = design.rmatvec(sides)
@@ -291,8 +314,8 @@ def _both_sides(blocks: Sequence[Block], message: tuple[RowTerms, np.ndarray, fl
         return Sums(
             **gains,
             lost=int(rows.fresh),
-            loss=loss.value(residual, terms.C, rows.weights),
-            zero=loss.value(np.ones(len(y)), terms.C, rows.weights),
+            loss=rows.cost(residual),
+            zero=rows.cost(np.ones(len(y))),
             rounding=float(slopes @ errors),
             up=float(sides[:, 0].sum()),
             down=-float(sides[:, 1].sum()),
@@ -309,8 +332,8 @@ def _gain(blocks: Sequence[Block], message: tuple[RowTerms, float, float]) -> Su
 
     def one(block: Block) -> Sums:
         rows = terms.of(block)
-        a = terms.loss.clip_dual(rows.dual, terms.C, rows.weights)
+        a = rows.allowed_dual()
         a = np.where(rows.y * a > 0, up * a, down * a)
-        return Sums(gain=terms.loss.dual_gain(a, terms.C, rows.weights), lost=int(rows.fresh))
+        return Sums(gain=rows.gain(a), lost=int(rows.fresh))
 
     return each_block(blocks, one, Sums(lost=0, gain=0.0))

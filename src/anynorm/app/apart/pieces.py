@@ -15,7 +15,7 @@ import numpy as np
 from anynorm.app.tables.errors import TableError, listed, near_names
 
 _PIECE = 64e6  # bytes as float64: large beside a task
-_SHARE = 1 / 48  # of a worker's memory: a piece, of which some copies are made
+_SHARE = 1 / 48  # of the memory left to a worker: a piece, of which some copies are made
 _SLAB = 512  # rows that are turned from columns into rows at a time, while they are in the cache
 _SUFFIXES = (".parquet", ".pq", ".parq")
 _NUMBERS = ("number", "boolean")  # what a feature may be, as `Preparation` calls it
@@ -98,16 +98,21 @@ class PieceReader(NamedTuple):
 
     def numbers(self, columns: Sequence[str]) -> np.ndarray:
         """The columns as a matrix of float64, NaN for what is missing."""
+        kept = self._by_columns(columns)
+        out = np.empty(kept.shape[::-1])
+        for start in range(0, len(out), _SLAB):
+            out[start : start + _SLAB] = kept[:, start : start + _SLAB].T
+        return out
+
+    def _by_columns(self, columns: Sequence[str]) -> np.ndarray:
+        """The same, a row for each column; nothing of Arrow's table stays in memory."""
         import pyarrow
 
         table = self.table(columns).select(list(columns))
         kept = np.empty((len(columns), table.num_rows))
         for place, column in enumerate(table.columns):
             kept[place] = column.cast(pyarrow.float64(), safe=False).to_numpy()
-        out = np.empty(kept.shape[::-1])
-        for start in range(0, len(out), _SLAB):
-            out[start : start + _SLAB] = kept[:, start : start + _SLAB].T
-        return out
+        return kept
 
 
 def parquet_rows(pattern: str | os.PathLike[str], room: float = math.inf) -> ParquetRows:
@@ -119,7 +124,7 @@ def parquet_rows(pattern: str | os.PathLike[str], room: float = math.inf) -> Par
         A file, a folder, whose files with the suffixes of Parquet are taken, or a pattern; also
         with a protocol that fsspec knows, as ``s3://``.
     room : float, default=inf
-        The bytes of memory of a worker.
+        The bytes of memory that a worker has left.
 
     Returns
     -------

@@ -17,13 +17,13 @@ from anynorm.app.tables import Preparation, TableError
 from anynorm.app.tables.errors import counted, listed
 from anynorm.app.tables.target import alike_labels, as_labels, positive_label
 from anynorm.design.crew import Crew
-from anynorm.design.dask_crew import DaskCrew
+from anynorm.design.dask_crew import DaskCrew, memory_left_of
 from anynorm.estimators.checks.labels import class_factors
 
 if TYPE_CHECKING:
     from distributed import Client
 
-_HELD = 0.4  # of the workers' memory that rows may take; more are read again in every round
+_HELD = 0.4  # of the memory left to workers that rows may take; more are read in every round
 _COPIES = 6  # of a piece that a worker may have at once
 _GIGABYTE = 1e9  # bytes
 
@@ -95,7 +95,7 @@ class RowsApart:
         """Find the files and look at all rows; `tell` is called with how far that is."""
         if wanted.target is None:
             raise TableError("say which column has the classes: --target NAME.")
-        files = parquet_rows(wanted.data, min(_memory(client)))
+        files = parquet_rows(wanted.data, min(memory_left_of(client)))
         kinds = features_of(files, {"target": wanted.target, "id": wanted.id}, wanted.drop)
         seen = surveyed(client, files, list(kinds), wanted.target, deal, tell)
         texts, positive = np.array(seen.labels, dtype=object), None
@@ -131,7 +131,7 @@ class RowsApart:
 
     def tested(self, test: Any, tell: Callable[[str], None]) -> RowsApart:
         """The rows of other files, with the same columns and classes."""
-        files = parquet_rows(test, min(_memory(self.client)))
+        files = parquet_rows(test, min(memory_left_of(self.client)))
         target = str(self.wanted.target)
         present = [name for name in (target, self.wanted.id, *self.kinds) if name is not None]
         same = sorted(files.paths & self.files.paths)
@@ -169,20 +169,20 @@ class RowsApart:
 
     def holds(self) -> bool:
         """Whether the rows may stay in the workers' memory; raises where a piece is too large."""
-        p, limits = len(self.kinds), _memory(self.client)
+        p, left = len(self.kinds), memory_left_of(self.client)
         largest = max(self.files.pieces, key=lambda piece: piece.rows)
-        if _COPIES * 8.0 * largest.rows * p > min(limits):
+        if _COPIES * 8.0 * largest.rows * p > min(left):
             raise TableError(
                 f"row groups of {largest.rows:,} rows are too large for workers with "
-                f"{min(limits) / _GIGABYTE:.2g} GB of memory. Write the files with smaller ones, "
-                "e.g. row_group_size=50_000.",
+                f"{min(left) / _GIGABYTE:.2g} GB of memory left. Write the files with smaller "
+                "ones, e.g. row_group_size=50_000.",
                 source=largest.path,
             )
-        size, room = 8.0 * self.files.n_rows * p, _HELD * sum(limits)
+        size, room = 8.0 * self.files.n_rows * p, _HELD * sum(left)
         if size > room:
             self.notes.append(
                 f"The rows take {size / _GIGABYTE:.3g} GB as numbers, too much for workers with "
-                f"{sum(limits) / _GIGABYTE:.3g} GB: they are read from the files in every round."
+                f"{sum(left) / _GIGABYTE:.3g} GB left: they are read from the files in every round."
             )
         return size <= room
 
@@ -231,12 +231,6 @@ class RowsApart:
             apart = float(np.abs(means[k] - other).max())
             found.append(Contrast(float(weights[k]), float(weights[rest].sum()), apart))
         return found
-
-
-def _memory(client: Client) -> list[float]:
-    """The bytes of memory of each worker, infinite where it has no limit."""
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
-    return [float(worker["memory_limit"] or np.inf) for worker in workers]
 
 
 def _columns(preparation: Preparation) -> Columns:

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from anynorm.design import Matrix
+from anynorm.design.block_source import BlockSource, sources_of
 from anynorm.design.blocks import ranges
 from anynorm.design.crew import Block, Crew, OneProcess
 from anynorm.design.memory import rows_at_a_time
@@ -35,10 +36,23 @@ from anynorm.estimators.checks.matrices import (
 from anynorm.losses import Loss
 from anynorm.norms.dual_sets import Box, CurvedBox
 
-Triple: TypeAlias = tuple[Any, Any, Any]
-"""Rows, labels and weights (or None) of a block, delayed."""
-
 _LABEL, _WEIGHT = "anynorm label", "anynorm weight"
+
+
+class Parts(NamedTuple):
+    """What a block is made of, delayed.
+
+    Attributes
+    ----------
+    rows : Delayed
+        The rows; of a frame with labels and weights among the columns.
+    labels, weights : Delayed or None
+        One of each per row; None where they are among the columns, or there are no weights.
+    """
+
+    rows: Any
+    labels: Any = None
+    weights: Any = None
 
 
 @dataclass(frozen=True)
@@ -83,8 +97,8 @@ def chunked(
         usable_labels(y, 0, caller)  # which says that it is needed
     if not is_collection(X):
         return labelled_apart(estimator, _mapped(X, y, sample_weight, caller), None, C)
-    blocks = (_of_array if hasattr(X, "chunks") else _of_frame)(X, y, sample_weight)
-    crew = _crew(blocks, caller)
+    of_kind = _of_array if hasattr(X, "chunks") else _of_frame
+    crew = _crew(*of_kind(X, y, sample_weight), caller)
     try:
         return labelled_apart(estimator, crew, column_names(getattr(X, "_meta", None)), C)
     except BaseException:
@@ -150,16 +164,18 @@ def _check_separable(loss: Loss) -> None:
         )
 
 
-def _of_array(X: Any, y: Any, sample_weight: Any) -> list[Triple]:
-    """The blocks of rows of a Dask array, each with what belongs to it."""
+def _of_array(X: Any, y: Any, sample_weight: Any) -> tuple[Any, list[Parts]]:
+    """A Dask array in blocks of rows, and these, each with what belongs to it."""
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions; got a Dask array with {X.ndim}.")
     _check_sizes(X, "X")
-    parts = list(X.rechunk({1: -1}).to_delayed().ravel())
+    X = X.rechunk({1: -1})
+    parts = list(X.to_delayed().ravel())
     weights = [None] * len(parts)
     if sample_weight is not None:
         weights = _like_rows(sample_weight, X, "sample_weight")
-    return list(zip(parts, _like_rows(y, X, "y"), weights, strict=True))
+    labels = _like_rows(y, X, "y")
+    return X, [Parts(*each) for each in zip(parts, labels, weights, strict=True)]
 
 
 def _like_rows(given: Any, X: Any, name: str) -> list[Any]:
@@ -184,14 +200,12 @@ def _like_rows(given: Any, X: Any, name: str) -> list[Any]:
     return list(given.rechunk((X.chunks[0],)).to_delayed().ravel())
 
 
-def _of_frame(X: Any, y: Any, sample_weight: Any) -> list[Triple]:
-    """The partitions of a Dask data frame, each with what belongs to it.
+def _of_frame(X: Any, y: Any, sample_weight: Any) -> tuple[Any, list[Parts]]:
+    """A Dask data frame with labels and weights among its columns, and its partitions.
 
-    All columns are joined to one frame first, so that Dask sees to it that their partitions are the
+    All columns are joined to one frame, so that Dask sees to it that their partitions are the
     same, whatever it makes of the files that they are read from.
     """
-    import dask
-
     if not hasattr(X, "columns") or not hasattr(X, "to_delayed"):
         raise TypeError(f"X must be a Dask array or data frame; got {type(X).__name__}.")
     if isinstance(y, np.ndarray | list | tuple) or isinstance(sample_weight, np.ndarray | list):
@@ -210,26 +224,25 @@ def _of_frame(X: Any, y: Any, sample_weight: Any) -> list[Triple]:
     names = [_LABEL] if sample_weight is None else [_LABEL, _WEIGHT]
     try:
         joined = X.assign(**dict(zip(names, (y, sample_weight), strict=False)))
-        parts = joined.to_delayed()
+        return joined, [Parts(part) for part in joined.to_delayed()]
     except ValueError as error:
         raise ValueError(
             f"the partitions of X, y and sample_weight do not belong together ({error}). Take them "
             "from one frame."
         ) from None
-    column, without = dask.delayed(_column, pure=True), dask.delayed(_without, pure=True)
-    weights = [None if sample_weight is None else column(part, _WEIGHT) for part in parts]
-    return [
-        (without(part, names), column(part, _LABEL), weight)
-        for part, weight in zip(parts, weights, strict=True)
-    ]
 
 
-def _column(frame: Any, name: str) -> Any:
-    return frame[name].to_numpy()
+def _apart(given: Any) -> tuple[Any, Any, Any]:
+    """The rows of a frame, their labels and their weights, which are among its columns."""
+    weights = given[_WEIGHT].to_numpy() if _WEIGHT in given.columns else None
+    return _features(given), given[_LABEL].to_numpy(), weights
 
 
-def _without(frame: Any, names: list[str]) -> Any:
-    return frame.drop(columns=names)
+def _features(given: Any) -> Any:
+    """The rows without labels and weights."""
+    if not hasattr(given, "columns"):
+        return given
+    return given.drop(columns=[name for name in (_LABEL, _WEIGHT) if name in given.columns])
 
 
 def _check_sizes(array: Any, name: str) -> None:
@@ -241,7 +254,7 @@ def _check_sizes(array: Any, name: str) -> None:
         )
 
 
-def _crew(blocks: list[Triple], caller: str) -> Crew:
+def _crew(collection: Any, blocks: list[Parts], caller: str) -> Crew:
     """The workers of the present Dask client, or this process where there is none."""
     import dask
     from dask.base import get_scheduler
@@ -250,24 +263,53 @@ def _crew(blocks: list[Triple], caller: str) -> Crew:
     if client is not None and hasattr(client, "scheduler_info"):
         from anynorm.design.dask_crew import DaskCrew
 
-        make = dask.delayed(_held_block, pure=False)
-        return DaskCrew.computing(client, [make(*b, k, caller) for k, b in enumerate(blocks)])
+        return DaskCrew.computing(client, _delayed_blocks(collection, blocks, caller))
 
     def compute(delayed: Any) -> Any:
         return None if delayed is None else dask.compute(delayed, scheduler="synchronous")[0]
 
-    def read(X: Any) -> Matrix:
-        return usable_matrix(compute(X), caller)
+    def read(rows: Any) -> Matrix:
+        return usable_matrix(_features(compute(rows)), caller)
 
     made = []
-    for k, (X, labels, weights) in enumerate(blocks):
-        whole = _held_block(compute(X), compute(labels), compute(weights), k, caller)
-        made.append(whole.read_by(partial(read, X)))
+    for k, parts in enumerate(blocks):
+        rows, labels, weights = map(compute, parts)
+        whole = _held_block(rows, labels, weights, k, caller)
+        made.append(whole.read_by(partial(read, parts.rows)))
     return OneProcess(made)
+
+
+def _delayed_blocks(collection: Any, blocks: list[Parts], caller: str) -> list[Any]:
+    """The blocks as workers are to make them."""
+    import dask
+
+    sources = sources_of(collection, [parts.rows for parts in blocks])
+    make: Any = dask.delayed(_held_block if sources is None else _sourced_block, pure=False)
+    firsts = [parts.rows for parts in blocks] if sources is None else sources
+    return [
+        make(first, parts.labels, parts.weights, k, caller)
+        for k, (first, parts) in enumerate(zip(firsts, blocks, strict=True))
+    ]
+
+
+def _sourced_block(
+    source: BlockSource, labels: Any, weights: Any, number: int, caller: str
+) -> Block:
+    """A block, on a worker, whose rows are read again where they do not fit its memory."""
+    from anynorm.design.dask_crew import rows_may_stay
+
+    block = _held_block(source(), labels, weights, number, caller)
+    return block if rows_may_stay() else block.read_by(partial(_read_again, source, caller))
+
+
+def _read_again(source: BlockSource, caller: str) -> Matrix:
+    return usable_matrix(_features(source()), caller)
 
 
 def _held_block(X: Any, labels: Any, weights: Any, number: int, caller: str) -> Block:
     """A block whose rows are in memory, checked; errors name it."""
+    if labels is None:
+        X, labels, weights = _apart(X)
     try:
         n = X.shape[0]
         if len(labels) != n:
@@ -307,22 +349,32 @@ def _lazily(estimator: Any, name: str, X: Any) -> Any:
     """The named prediction of every block of X."""
     import dask.array as da
 
-    # One row of zeros says what a block's answer looks like, and raises what X would.
     if not hasattr(X, "chunks"):
-        first = X._meta.reindex([0]).fillna(0.0).astype(np.float64)
-        example = getattr(estimator, name)(first)
-        found = X.map_partitions(_of_block, estimator, name, meta=example[:0])
+        example = _no_rows(estimator, name, X._meta)
+        found = X.map_partitions(_of_block, estimator, name, meta=example)
         if example.ndim == 2 and np.isnan(found.shape[-1]):
             found._chunks = (found.chunks[0], (example.shape[1],))
         return found
-    example = getattr(estimator, name)(np.zeros((1, X.shape[1])))
+    example = _no_rows(estimator, name, X)
     X = X.rechunk({1: -1})
     shape = {"drop_axis": 1} if example.ndim == 1 else {"chunks": (X.chunks[0], example.shape[1:])}
-    return da.map_blocks(
-        _of_block, X, estimator, name, dtype=example.dtype, meta=example[:0], **shape
-    )
+    return da.map_blocks(_of_block, X, estimator, name, dtype=example.dtype, meta=example, **shape)
+
+
+def _no_rows(estimator: Any, name: str, X: Any) -> np.ndarray:
+    """What the named prediction of no rows looks like: one row of zeros says so.
+
+    Raises what X would.
+    """
+    row = np.zeros((1, X.shape[1]))
+    if hasattr(X, "columns"):
+        row = X.iloc[:0].reindex([0]).fillna(0.0).astype(np.float64)
+    found: np.ndarray = getattr(estimator, name)(row)
+    return found[:0]
 
 
 def _of_block(X: Any, estimator: Any, name: str) -> np.ndarray:
+    if X.shape[0] == 0:
+        return _no_rows(estimator, name, X)
     found: np.ndarray = getattr(estimator, name)(X)
     return found

@@ -65,7 +65,7 @@ def look(blocks: Sequence[Block], place: Place) -> Sums:
     """The loss, its gradient and its curvature at a place, which the rows then keep."""
 
     def one(block: Block) -> Sums:
-        rows, terms = place.terms.of(block), place.terms
+        rows = place.terms.of(block)
         if rows.fresh and place.coef is None:
             return Sums(lost=1)
         design, rows.fresh = rows.design(), False
@@ -82,14 +82,15 @@ def look(blocks: Sequence[Block], place: Place) -> Sums:
         curvature = curvature[chosen]
         out = Sums(
             lost=0,
-            loss=terms.loss.value(residual, terms.C, rows.weights),
+            loss=rows.cost(residual),
             pulled=design.rmatvec(rows.y * dual),
             balance=float(rows.y @ dual),
             bent=chosen.size,
             kinks=curve.cost_and_gap(residual, dual)[1] if isinstance(curve, ProximalBox) else 0.0,
         )
         if place.matrix:
-            return out + Sums(scatter=rows.some_columns(place.columns).scatter(chosen, curvature))
+            part = rows.some_columns(design, place.columns)
+            return out + Sums(scatter=part.scatter(chosen, curvature))
         rows.curved = chosen, curvature
         return out + Sums(
             curved=float(curvature.sum()),

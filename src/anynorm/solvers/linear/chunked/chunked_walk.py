@@ -167,13 +167,6 @@ def _losses(
         design = rows.design()
         products = np.cumsum(design.matvec_by_portions(coef, portions), axis=1)
         scores = design.matvec(coef)[:, None] - np.insert(products, 0, 0.0, axis=1)
-        return Sums(
-            losses=np.array(
-                [
-                    terms.loss.value(1.0 - rows.y * (s + bias), terms.C, rows.weights)
-                    for s in scores.T
-                ]
-            )
-        )
+        return Sums(losses=np.array([rows.cost(1.0 - rows.y * (s + bias)) for s in scores.T]))
 
     return each_block(blocks, one, Sums())
