@@ -227,18 +227,41 @@ class KernelRows:
         """Whether there is room for all rows."""
         return self.capacity >= self.n
 
-    def matrix(self) -> tuple[NDArray[Any], Index]:
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the rows."""
+        return self._store.dtype
+
+    @property
+    def matrix_bytes(self) -> int:
+        """What `matrix` takes on top of the rows, if it copies them."""
+        return 0 if self._sharers == 1 else self.n**2 * self.dtype.itemsize
+
+    def matrix(self, first: Index) -> tuple[NDArray[Any], Index]:
         """Return all rows, which must fit, in the type that they have, and which row each one is.
 
-        They are as they were loaded, and not copied, where one problem alone has loaded them.
+        The rows `first` are in the first places.  None is copied where one problem alone has them;
+        then they are good until rows are `shrunk`.
         """
         slots = self.load(np.arange(self.n))
         try:
-            if self._sharers == 1:
-                return self._store.matrix(None), self._row_in
-            return self._store.matrix(slots), np.arange(self.n)
+            if self._sharers == 1 and self._bring_to_front(slots[first]):
+                return self._store.matrix(None), self._row_in.copy()
+            order = np.concatenate([first, np.delete(np.arange(self.n), first)])
+            return self._store.matrix(slots[order]), order
         finally:
             self.release(slots)
+
+    def _bring_to_front(self, slots: Index) -> bool:
+        """Exchange rows so that those in some slots are in the first ones, if they can move."""
+        count = len(slots)
+        later = slots[slots >= count]
+        early = np.setdiff1d(np.arange(count), slots)
+        if not self._store.exchange(early, later):
+            return False
+        self._row_in[early], self._row_in[later] = self._row_in[later], self._row_in[early]
+        self._slot_of[self._row_in] = np.arange(self.n)
+        return True
 
     def room_for(self, n_bytes: int) -> bool:
         """Whether so much memory on top of the rows is little, or within a tenth of the limit."""
