@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg import get_blas_funcs, solve_triangular
 
 from anynorm.design.blocks import ranges
 from anynorm.design.limits import ROUNDING
@@ -223,6 +223,7 @@ class _Base:
 
     def __init__(self, index: Index, factor: NDArray[Any]) -> None:
         self.index, self.factor = index, factor
+        self.solve_one = get_blas_funcs("trsv", (factor,))
 
     @classmethod
     def of(cls, K: NDArray[Any], order: Index, diagonal: Row, slots: Index) -> _Base | None:
@@ -268,7 +269,10 @@ class _Base:
 
     def solve(self, right: Row, sums: Row) -> tuple[Row, Row]:
         """The changes that go with pulls and with sums of the rules, and the prices of these."""
-        found = self._inverse(right[:, None])[:, 0]
+        # BLAS itself: for one column SciPy's checks take as long.
+        upper = self.factor.T
+        half = self.solve_one(upper, right, trans=1)
+        found = self.solve_one(upper, half, overwrite_x=True)
         wrong = self.rules.T @ found
         wrong[: self.n_rules] -= sums
         prices = (self.inverse @ wrong).astype(right.dtype)
