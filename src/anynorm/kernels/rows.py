@@ -22,7 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.design.blocks import ranges
 from anynorm.design.device import dtype_of
+from anynorm.design.watch import look
 from anynorm.kernels.gram import Gram
 from anynorm.kernels.row_stores import MatrixStore, store_of
 
@@ -31,6 +33,7 @@ Array = NDArray[np.float64]
 
 _LEAST_ROWS = 64  # for each problem, however small the limit
 _FEW_POINTS = 300  # up to which float64 rows cost next to nothing
+_AT_A_TIME = 256  # rows that are made in one piece where all are wanted
 _LITTLE_BYTES = 1 << 24  # that nobody misses, whatever the limit
 
 
@@ -243,6 +246,9 @@ class KernelRows:
         The rows `first` are in the first places.  None is copied where one problem alone has them;
         then they are good until rows are `shrunk`.
         """
+        for part in ranges(self.n, _AT_A_TIME):  # whoever watches may end it in between
+            look()
+            self.release(self.load(np.arange(part.start, part.stop)))
         slots = self.load(np.arange(self.n))
         try:
             if self._sharers == 1 and self._bring_to_front(slots[first]):

@@ -21,6 +21,7 @@ next one.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,9 @@ Mask = NDArray[np.bool_]
 Row = NDArray[Any]  # of the type of the kernel's rows
 
 _BASE = 0.35  # of the variables: more of them cost more in the factor than they save in products
-_SAMPLE = 256  # rows that tell how much the others are like each other
+_SAMPLE, _PER_SAMPLE = 256, 16  # rows that tell how like each other rows are: at most, one in 16
 _LEAST_LIKE = 1e-3  # of the largest likeness: what counts as none
+_SINGULAR = 1e-6  # by how much a matrix times its inverse may differ from one
 _LEAST = 1e-30  # what counts as zero
 _CHUNK = 512  # rows whose products are one piece of work
 _RIDGES = 1.0, 100.0  # of the last digit of the largest entry: tried one after the other
@@ -90,9 +92,10 @@ class ConjugateSteps:
         """
         n, own = rows.n, rows.gram.diagonal() + (diagonal if diagonal.size else 0.0)
         own = np.maximum(own, max(_LEAST_LIKE * float(own.max()), _LEAST))
-        sample = np.unique(np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.intp))
-        some = rows.entries(sample, np.arange(n), self.kind).astype(np.float64)
-        likeness = np.sqrt(np.einsum("jk,jk,j->k", some, some, 1.0 / own[sample]) / own)
+        count = min(n, max(_SAMPLE // 4, min(_SAMPLE, n // _PER_SAMPLE)))
+        sample = np.unique(np.linspace(0, n - 1, count).astype(np.intp))
+        some = rows.entries(sample, np.arange(n), self.kind)
+        likeness = np.sqrt((1.0 / own[sample]).astype(self.kind) @ (some * some) / own)
         least = max(_LEAST_LIKE * float(likeness.max()), _LEAST)
         scale = np.maximum(likeness, least) / own
         return likeness, scale / scale.max()
@@ -218,6 +221,15 @@ def _beyond(d: Array, face: Face, inside: Mask) -> Mask:
     return inside & ((d < face.low) | (d > face.high))
 
 
+def _inverse(square: Array) -> Array:
+    """The inverse, or the pseudo-inverse, which takes longer, where rules say the same twice."""
+    with suppress(np.linalg.LinAlgError):
+        inverse = np.linalg.inv(square)
+        if np.abs(square @ inverse - np.eye(len(square))).max() <= _SINGULAR:
+            return inverse.astype(np.float64, copy=False)
+    return np.asarray(np.linalg.pinv(square, rcond=ROUNDING))
+
+
 class _Base:
     """The variables that are eliminated: a factor of their square, and those of them held."""
 
@@ -264,7 +276,7 @@ class _Base:
         self.rules = np.concatenate([A, unit], axis=1)
         self.solved = self._inverse(self.rules)
         square = (self.rules.T @ self.solved).astype(np.float64)
-        self.inverse = np.linalg.pinv(square, rcond=ROUNDING)
+        self.inverse = _inverse(square)
         self.n_rules, self.held = len(rules), held
 
     def solve(self, right: Row, sums: Row) -> tuple[Row, Row]:
