@@ -57,14 +57,22 @@ def test_rows_are_those_of_the_kernel(kind, n):
 
 @pytest.mark.parametrize("n", [400, FEW_POINTS + 1])
 @pytest.mark.parametrize("sharers", [1, 3])
-def test_all_rows_are_named_in_the_order_that_they_have(n, sharers):
+def test_all_rows_come_with_some_in_front_and_are_named(n, sharers):
     gram = Gram.rbf(rows_of_features(n), 0.3)
     rows = KernelRows(gram, 1 << 24, sharers=sharers)
     assert rows.all_fit
     rows.release(rows.load(np.array([7, 300, 2])))
-    K, order = rows.matrix()
-    assert sharers == 1 or np.array_equal(order, np.arange(n))
+    first = np.array([0, 5, 300, 301])
+    K, order = rows.matrix(first)
+    assert sorted(order[:4]) == sorted(first)
+    assert np.array_equal(np.sort(order), np.arange(n))
     np.testing.assert_allclose(K, gram.block(order, slice(None)), atol=10 * rows.entry_error)
+    slots = rows.load(np.array([5, 9]))  # rows are still found after they have moved
+    scores = np.zeros(n)
+    rows.add(scores, slots, np.array([1.0, -2.0]))
+    rows.release(slots)
+    expected = np.array([1.0, -2.0]) @ gram.block([5, 9], slice(None))
+    np.testing.assert_allclose(scores, expected, atol=30 * rows.entry_error + 1e-12)
     assert not KernelRows(Gram.rbf(rows_of_features(2000), 0.3), 1 << 20).all_fit
 
 

@@ -60,6 +60,14 @@ class HostStore:
         """Return all rows, or a copy of some."""
         return self._rows if slots is None else self._rows.take(slots, axis=0)
 
+    def exchange(self, some: Index, others: Index) -> bool:
+        """Exchange the rows in some slots with those in others."""
+        rows = self._rows
+        for part in ranges(len(some), ROWS):
+            first, second = some[part], others[part]
+            rows[first], rows[second] = rows[second], rows[first]
+        return True
+
     def take(self, slots: Index, columns: Index, out: NDArray[Any]) -> None:
         """Put some columns of rows into `out`."""
         share(take_columns, len(slots), self._rows, slots, columns, out)

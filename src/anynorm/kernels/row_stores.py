@@ -77,6 +77,9 @@ class RowStore(Protocol):
     def matrix(self, slots: Index | None) -> NDArray[Any]:
         """Return the rows in these slots, or in all: the store's own, or a copy."""
 
+    def exchange(self, some: Index, others: Index) -> bool:
+        """Exchange the rows in some slots with those in others; False where they cannot move."""
+
     def take(self, slots: Index, columns: Index, out: NDArray[Any]) -> None:
         """Put some columns of rows into `out`."""
 
@@ -145,8 +148,12 @@ class MatrixStore:
         scores += self._rows @ np.bincount(slots, weights, len(self._rows))
 
     def matrix(self, slots: Index | None) -> NDArray[Any]:
-        """Return all rows, which are in their places."""
-        return self._rows
+        """Return all rows, or a copy of some."""
+        return self._rows if slots is None else self._rows.take(slots, axis=0)
+
+    def exchange(self, some: Index, others: Index) -> bool:
+        """Move nothing: rows are in their places."""
+        return False
 
     def take(self, slots: Index, columns: Index, out: NDArray[Any]) -> None:
         """Put some columns of rows into `out`."""
@@ -219,6 +226,10 @@ class DeviceStore:
         """Return a copy of rows in memory."""
         rows = self._rows if slots is None else self._place.rows(self._rows, slots)
         return np.asarray(self._place.host(rows))
+
+    def exchange(self, some: Index, others: Index) -> bool:
+        """Move nothing: rows are copied from the device in any order."""
+        return False
 
     def take(self, slots: Index, columns: Index, out: NDArray[Any]) -> None:
         """Put some columns of rows into `out`."""

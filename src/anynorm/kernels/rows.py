@@ -22,7 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anynorm.design.blocks import ranges
 from anynorm.design.device import dtype_of
+from anynorm.design.watch import look
 from anynorm.kernels.gram import Gram
 from anynorm.kernels.row_stores import MatrixStore, store_of
 
@@ -31,6 +33,7 @@ Array = NDArray[np.float64]
 
 _LEAST_ROWS = 64  # for each problem, however small the limit
 _FEW_POINTS = 300  # up to which float64 rows cost next to nothing
+_AT_A_TIME = 256  # rows that are made in one piece where all are wanted
 _LITTLE_BYTES = 1 << 24  # that nobody misses, whatever the limit
 
 
@@ -227,18 +230,44 @@ class KernelRows:
         """Whether there is room for all rows."""
         return self.capacity >= self.n
 
-    def matrix(self) -> tuple[NDArray[Any], Index]:
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the rows."""
+        return self._store.dtype
+
+    @property
+    def matrix_bytes(self) -> int:
+        """What `matrix` takes on top of the rows, if it copies them."""
+        return 0 if self._sharers == 1 else self.n**2 * self.dtype.itemsize
+
+    def matrix(self, first: Index) -> tuple[NDArray[Any], Index]:
         """Return all rows, which must fit, in the type that they have, and which row each one is.
 
-        They are as they were loaded, and not copied, where one problem alone has loaded them.
+        The rows `first` are in the first places.  None is copied where one problem alone has them;
+        then they are good until rows are `shrunk`.
         """
+        for part in ranges(self.n, _AT_A_TIME):  # whoever watches may end it in between
+            look()
+            self.release(self.load(np.arange(part.start, part.stop)))
         slots = self.load(np.arange(self.n))
         try:
-            if self._sharers == 1:
-                return self._store.matrix(None), self._row_in
-            return self._store.matrix(slots), np.arange(self.n)
+            if self._sharers == 1 and self._bring_to_front(slots[first]):
+                return self._store.matrix(None), self._row_in.copy()
+            order = np.concatenate([first, np.delete(np.arange(self.n), first)])
+            return self._store.matrix(slots[order]), order
         finally:
             self.release(slots)
+
+    def _bring_to_front(self, slots: Index) -> bool:
+        """Exchange rows so that those in some slots are in the first ones, if they can move."""
+        count = len(slots)
+        later = slots[slots >= count]
+        early = np.setdiff1d(np.arange(count), slots)
+        if not self._store.exchange(early, later):
+            return False
+        self._row_in[early], self._row_in[later] = self._row_in[later], self._row_in[early]
+        self._slot_of[self._row_in] = np.arange(self.n)
+        return True
 
     def room_for(self, n_bytes: int) -> bool:
         """Whether so much memory on top of the rows is little, or within a tenth of the limit."""

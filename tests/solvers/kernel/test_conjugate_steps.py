@@ -105,10 +105,39 @@ def test_fits_where_most_rows_are_free_begin_so(model, n, monkeypatch):
     assert len(begun) == 1
     assert begun[0] is not None
     assert found.certificate_.gap <= 1e-6
-    monkeypatch.setattr(smo, "_FEW_ROWS", 0)
+    monkeypatch.setattr(smo, "_NEARLY_ALL", 2.0)  # never
     by_blocks = model.fit(X, y)
     assert len(begun) == 1
     assert found.certificate_.primal == pytest.approx(by_blocks.certificate_.primal, rel=2e-6)
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("C", [20.0, 100.0])
+def test_many_rows_with_equalities_need_few_blocks(C, ordered, monkeypatch):
+    steps = []
+    step = ConjugateSteps.step
+
+    def seen(*given):
+        steps.append(step(*given))
+        return steps[-1]
+
+    monkeypatch.setattr(ConjugateSteps, "step", seen)
+    X, y = noise(2300)
+    if ordered:
+        X, y = X[np.argsort(y)], np.sort(y)
+    found = LeastNormSVC(C, gamma=0.05, tol=1e-6).fit(X, y)
+    assert len(steps) > 1
+    assert found.certificate_.gap <= 1e-6
+    # The gap by the definitions, with a kernel matrix of NumPy's.
+    beta = np.zeros(len(y))
+    beta[found.support_] = found.dual_coef_.ravel()
+    squares = (X**2).sum(axis=1)
+    scores = np.exp(-0.05 * (squares[:, None] + squares - 2 * X @ X.T)) @ beta
+    slacks = np.abs(y - scores - found.intercept_)
+    primal, dual = 0.5 * beta @ scores + C * slacks.sum(), y @ beta - 0.5 * beta @ scores
+    assert np.abs(beta).max() <= C * (1 + 1e-12)
+    assert abs(beta.sum()) <= 1e-9 * np.abs(beta).sum()
+    assert primal - dual <= 1.1e-6 * primal
 
 
 def test_such_a_fit_is_that_of_libsvm():

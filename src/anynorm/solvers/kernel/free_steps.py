@@ -93,7 +93,7 @@ class FreeSteps:
             if self.diagonal.size:
                 Q[np.diag_indices(k)] += self.diagonal[index].astype(kind)
             try:
-                self.factor = _cholesky(Q)
+                self.factor = factor_in_place(Q)
             except np.linalg.LinAlgError:
                 continue
             self.base, self.place[free] = free, np.arange(k)
@@ -224,7 +224,7 @@ class FreeSteps:
         return inner
 
 
-def _cholesky(Q: NDArray[Any]) -> NDArray[Any]:
+def factor_in_place(Q: NDArray[Any]) -> NDArray[Any]:
     """The lower factor, in place of Q, by pieces of work of a fraction of a second.
 
     One call for thousands of columns would not let Ctrl-C through for a second or more.

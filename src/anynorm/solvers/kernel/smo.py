@@ -29,7 +29,7 @@ from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.frame.patience import Patience
 from anynorm.solvers.kernel.block_loops import block_solver
 from anynorm.solvers.kernel.candidates import BoxProgram, candidates_of
-from anynorm.solvers.kernel.conjugate_steps import ConjugateSteps
+from anynorm.solvers.kernel.conjugate_steps import ROUGHLY, ConjugateSteps
 from anynorm.solvers.kernel.free_steps import Face, FreeSteps, less_the_prices
 
 Array = NDArray[np.float64]
@@ -53,6 +53,8 @@ _NEWTON_STEPS, _NEWTON_PROGRESS = 4, 0.5  # one after the other, while they lowe
 _PULLING = 1e-3  # of the largest violation: what takes a variable along that is at its bound
 _FEW_ROWS = 2000  # whose products with a vector, 0.4 ms, cost less than a block
 _SEEN, _NEARLY_ALL = 2, 0.88  # blocks in which so many must be free for most of the others to be
+_MOSTLY = 0.8  # of the rows: where so many are free, conjugate gradients go on as they began
+_CLOSER, _FINEST = 0.3, 1e-6  # what such a step leaves: of tol / gap, and what float32 can tell
 _SHRINK_AFTER, _SHRINK_AGAIN = 100, 15  # blocks with all rows before those not settled go on alone
 _MOST_KEPT, _SHRUNK_BLOCKS, _SHRUNK_GOAL = 0.4, 1000, 0.25  # of rows, in number, of violation
 _LEAP_UNTIL = 1e-5  # gap: later on leaps disturb more than they gain
@@ -132,7 +134,7 @@ def minimise_box(
     def steps_from(gap: float) -> float:
         """Newton steps, one after the other while there are any; the gap after them."""
         for again in range(_NEWTON_STEPS):
-            if gap <= _EARLY * tol or not search.newton(gap, bool(again)):
+            if gap <= _EARLY * tol or not search.newton(gap, tol, bool(again)):
                 break
             before, gap = gap, look()
             if gap > _NEWTON_PROGRESS * before:
@@ -166,7 +168,14 @@ def minimise_box(
         if over or not moved or gap <= _EARLY * tol:
             search.refresh()
             gap = look()
-            # No Newton steps from here: with no block between them, they might go on for ever.
+            # Few, as there is no block between them, and each has to show at exact scores.
+            for _ in range(0 if over else _NEWTON_STEPS):
+                if gap <= tol or not search.newton(gap, tol):
+                    break
+                search.refresh()
+                before, gap = gap, look()
+                if gap > _NEWTON_PROGRESS * before:
+                    break
         if over or (gap <= tol and search.exact):
             return BoxResult(search.beta, search.scores, search.precise, search.intercept(), gap)
 
@@ -193,6 +202,7 @@ class _BlockSearch:
         self.next_shrink = _SHRINK_AFTER
         self.next_newton, self.newton_wait, self.work = 0, _NEWTON_AGAIN, 0.0
         self.steps = FreeSteps(rows, self.diagonal, len(box.sign)) if steps is None else steps
+        self.conjugate: ConjugateSteps | None = None
         m = len(box.sign)
         self.chosen = np.zeros(m, dtype=bool)
         self.violation = self.left = np.inf
@@ -239,7 +249,7 @@ class _BlockSearch:
         self.next_newton = self.n_blocks
         self.leaps = _Leaps(self.beta, self.scores)
 
-    def newton(self, gap: float, again: bool = False) -> bool:
+    def newton(self, gap: float, tol: float, again: bool = False) -> bool:
         """Take the free variables to their optimum, if that pays; whether it was done.
 
         A factor is made when the blocks since the last one have cost as much.  After such a step
@@ -250,6 +260,11 @@ class _BlockSearch:
             return False
         self._look_round()
         free = self._free()
+        if self.conjugate is not None and len(free) > _MOSTLY * self.rows.n:
+            steps = self.conjugate
+            done = self._conjugate_step(steps, max(_FINEST, _CLOSER * tol / gap))
+            self.conjugate = steps if done and steps.reached else None
+            return done
         all_free = self.n_blocks >= _STAYED and len(free) > _ALL * self.rows.n
         if not (gap < _NEWTON_FROM or all_free):
             return False
@@ -302,10 +317,12 @@ class _BlockSearch:
 
         That is from zero: a block alone may have used up a budget that is for all of them.
         """
-        n, block = self.rows.n, self.block
-        if not 2 * _BLOCK < n <= _FEW_ROWS or len(self.value) != n or not self.rows.all_fit:
+        n, block, box = self.rows.n, self.block, self.box
+        # Where all are free at zero, all rows are needed, however many they are.
+        few = n <= _FEW_ROWS or (not self.rows.in_turn and bool((box.lower < 0).all()))
+        if not few or n <= 2 * _BLOCK or len(self.value) != n or not ConjugateSteps.fit(self.rows):
             return False
-        value, box = self.value[block], self.box
+        value = self.value[block]
         inside = (value > box.lower[block]) & (value < box.upper[block]) & (value != 0)
         if np.count_nonzero(inside) < _NEARLY_ALL * len(block):
             return False
@@ -314,9 +331,19 @@ class _BlockSearch:
         self.leaps = _Leaps(self.beta, self.scores)
         self._look_round()
         steps = ConjugateSteps(self.rows, self.diagonal)
-        found = steps.step(self._face(), self._free(), self.left <= 0)
-        self.budget.book(steps.n_products)
-        self.work += steps.n_products * n**2
+        if not self._conjugate_step(steps, ROUGHLY):
+            return False
+        if n > _FEW_ROWS and steps.reached:  # a factor of all is dear: more such steps end it
+            self.conjugate = steps
+            self.refresh()  # the last time that duals change much: what comes now keeps its digits
+        return True
+
+    def _conjugate_step(self, steps: ConjugateSteps, accuracy: float) -> bool:
+        """Go where conjugate gradients lead; whether that is any way."""
+        before = steps.n_products
+        found = steps.step(self._face(), self._free(), self.left <= 0, min(accuracy, ROUGHLY))
+        self.budget.book(steps.n_products - before)
+        self.work += (steps.n_products - before) * self.rows.n**2
         return found is not None and self._go(*found)
 
     def _free(self) -> Index:
@@ -402,7 +429,7 @@ class _BlockSearch:
         part.value, part.beta = self.value[kept], self.beta[kept]
         part.scores = self.scores[kept]
         part.leaps, part.leaping = _Leaps(part.beta, part.scores), self.leaping
-        self.known, self.block = self.known[:0], self.block[:0]
+        self.known, self.block, self.conjugate = self.known[:0], self.block[:0], None
         self.place[:] = -1
         return part
 
@@ -412,6 +439,7 @@ class _BlockSearch:
             return False
         self.rows = self.rows.in_float64()
         self.steps = FreeSteps(self.rows, self.diagonal, len(self.box.sign))
+        self.conjugate = None
         self.place[:] = -1  # what is known of the block comes from float32 rows
         self.exact = False
         self.refresh()
