@@ -32,6 +32,15 @@ def test_every_part_is_done_once(count, n_jobs):
     assert (counts == 6).all()
 
 
+@pytest.mark.parametrize("n_threads", [1, 3, 64, 200])
+@pytest.mark.parametrize("count", [0, 1, 5, 1000])
+def test_lanes_of_threads_that_are_not_there_are_done(n_threads, count):
+    counts, state = np.zeros(count, np.int64), new_team()
+    for threads in (n_threads, 2, n_threads):
+        share_out(state, threads, count_up, count, counts, 1)
+    assert (counts == 3).all()
+
+
 def test_jobs_that_follow_each_other_do_not_mix():
     """A helper that is late must not take a part of the next job for one of the last."""
     counts = np.zeros(7, np.int64)
@@ -85,5 +94,5 @@ def test_helpers_go_home_when_they_are_sent_or_have_nothing_to_do():
     state = new_team()
     help_team(state)  # which returns by itself
     counts = np.zeros(5, np.int64)
-    share_out(state, count_up, 5, counts, 1)  # and is not waited for
+    share_out(state, 2, count_up, 5, counts, 1)  # and is not waited for
     assert (counts == 1).all()

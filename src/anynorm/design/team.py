@@ -3,7 +3,7 @@
 To start tasks through the interpreter takes half a millisecond for sixteen threads: each of them
 needs its lock.  A team waits in compiled code instead, without the lock.
 
-    share_out(state, function, count, a, b, ...)
+    share_out(state, n_threads, function, count, a, b, ...)
 
 calls ``function(k, k + 1, a, b, ...)`` for all k below count.  The function is a `loop` over parts
 of the work, without a result.  Whoever has time takes the next part, the caller too: helpers that
@@ -11,9 +11,14 @@ are late, or not there, cost nothing but their help.  Parts write to places of t
 of them may raise an error; all threads run the very code that one thread alone runs.  So results
 do not depend on who did what.
 
-All that is shared is a few numbers (`State`).  The word says which job is being done, how many
-parts it has and which is next, so that one exchange takes a part and shows that it belongs to the
-job whose function was read: as long as a part that was taken is not done, the job does not end.
+Each thread has a lane, a stretch of parts that follow each other, and goes to those of others when
+its own is empty.  Parts that are neighbours often write to one stretch of memory.  If two threads
+do them at the same time, the cores fetch it from each other, ahead of time and in vain: two threads
+made rows of a kernel more slowly than one.
+
+All that is shared is a few numbers (`State`).  The word of a lane says which job is being done,
+where the lane ends and which part is next, so that one exchange takes a part and shows that it
+belongs to the job whose function was read: as long as a part is not done, the job does not end.
 """
 
 from __future__ import annotations
@@ -32,10 +37,11 @@ from numpy.typing import NDArray
 
 from anynorm.design.compiled import inner_loop, intrinsic, ir, loop, types
 
-_BITS = 20  # for the number of parts, and for the one that is next
-_MOST = (1 << _BITS) - 1  # parts that the word can tell
+_BITS = 20  # for the end of a lane, and for the part that is next
+_MOST = (1 << _BITS) - 1  # parts that a word can tell
 _JOBS = (1 << 23) - 1  # as many have numbers of their own
 _LEAVE = 1  # no part, and the second is next: helpers go home
+_MOST_LANES = 64  # more threads than this have lanes in common
 _PAUSES = 16  # of the processor between two looks at the word, half a microsecond
 _SPINS = 300  # such looks before others may have the core
 _PATIENCE = 10_000  # looks of a helper without work, some milliseconds, before it goes home
@@ -45,11 +51,13 @@ _APART = 16  # numbers from one to the next: two of them in one line of a cache 
 class State(IntEnum):
     """Where the numbers of a team are."""
 
-    WORD = 0
-    FUNCTION = _APART
-    GIVEN = _APART + 1
-    YIELD = _APART + 2
-    DONE = 2 * _APART
+    FUNCTION = 0
+    GIVEN = 1
+    YIELD = 2
+    N_LANES = 3
+    DONE = _APART
+    ARRIVED = 2 * _APART
+    LANES = 3 * _APART  # the word of the first one; the others follow
 
 
 def new_team() -> NDArray[np.int64]:
@@ -61,23 +69,25 @@ def new_team() -> NDArray[np.int64]:
     >>> from anynorm.design.dense_loops import copy_rows
     >>> from anynorm.design.team import new_team, share_out
     >>> X, out = np.eye(3), np.empty((2, 3))
-    >>> share_out(new_team(), copy_rows, 2, 1, X, np.array([2, 0]), out)
+    >>> share_out(new_team(), 2, copy_rows, 2, 1, X, np.array([2, 0]), out)
     >>> out
     array([[0., 0., 1.],
            [1., 0., 0.]])
     """
-    state = np.zeros(3 * _APART, np.int64)
-    state[State.YIELD] = _yield_address()
+    state = np.zeros(State.LANES + _MOST_LANES * _APART, np.int64)
+    state[State.YIELD], state[State.N_LANES] = _yield_address(), 1
     return state
 
 
-def share_out(state: NDArray[np.int64], function: Any, count: int, *given: Any) -> None:
+def share_out(
+    state: NDArray[np.int64], n_threads: int, function: Any, count: int, *given: Any
+) -> None:
     """Have a compiled function called for all parts below `count`, by the threads of a team."""
     key = function, *map(_kind, given)
     address = _addresses.get(key)
     if address is None:
         address = _addresses[key] = _code_address(function, given)
-    _lead(state, address, count, *given)
+    _lead(state, min(n_threads, _MOST_LANES), address, count, *given)
 
 
 def _kind(value: Any) -> Any:
@@ -138,14 +148,13 @@ def _write_entry(typingctx, array, index, value):
 
 
 def _count_up(typingctx, array, index):
-    """Add one to an entry, after all that was written before it."""
+    """Add one to an entry, after all that was written before it; what it was."""
 
     def generate(context, builder, signature, given):
         place = _place(context, builder, signature.args[0], *given)
-        builder.atomic_rmw("add", place, ir.Constant(ir.IntType(64), 1), "acq_rel")
-        return context.get_dummy_value()
+        return builder.atomic_rmw("add", place, ir.Constant(ir.IntType(64), 1), "acq_rel")
 
-    return types.void(array, types.intp), generate
+    return types.int64(array, types.intp), generate
 
 
 def _exchange_entry(typingctx, array, index, before, after):
@@ -249,39 +258,57 @@ _address_of: Any = intrinsic(_place_of)
 
 # ---------------------------------------------------------------- the work of a team
 
-_WORD, _FUNCTION, _GIVEN = int(State.WORD), int(State.FUNCTION), int(State.GIVEN)
-_YIELD, _DONE = int(State.YIELD), int(State.DONE)
+_FUNCTION, _GIVEN, _YIELD = int(State.FUNCTION), int(State.GIVEN), int(State.YIELD)
+_N_LANES, _DONE, _ARRIVED = int(State.N_LANES), int(State.DONE), int(State.ARRIVED)
+_LANES = int(State.LANES)
 
 
 @inner_loop
-def _take(state):
-    """Do the next part: 1 if one was there, 0 if there is none, -1 if there will be none."""
-    word = _read(state, _WORD)
-    k, count = word & _MOST, (word >> _BITS) & _MOST
-    if k >= count:
-        return -1 if k > count else 0
-    function, given = _read(state, _FUNCTION), _read(state, _GIVEN)
-    if _exchange(state, _WORD, word, word + 1):
-        _do(function, given, k)
-        _add_one(state, _DONE)
-    return 1
+def _take(state, own):
+    """Do the next part, of the own lane if it has one: 1 if one was there, 0 if there is none.
+
+    -1 if there will be none.
+    """
+    n_lanes = _read(state, _N_LANES)
+    for k in range(n_lanes):
+        lane = _LANES + (own + k) % n_lanes * _APART
+        word = _read(state, lane)
+        part, end = word & _MOST, (word >> _BITS) & _MOST
+        if part > end:
+            return -1
+        if part < end:
+            function, given = _read(state, _FUNCTION), _read(state, _GIVEN)
+            if _exchange(state, lane, word, word + 1):
+                _do(function, given, part)
+                _add_one(state, _DONE)
+            return 1
+    return 0
 
 
 @inner_loop
-def _announce(state, rest):
-    """A new job, by what its word has besides the job's number."""
-    job = ((_read(state, _WORD) >> (2 * _BITS)) + 1) & _JOBS
-    _write(state, _WORD, (job << (2 * _BITS)) | rest)
+def _announce(state, lane, job, rest):
+    """What a lane has to do, by what its word has besides the job's number."""
+    _write(state, _LANES + lane * _APART, (job << (2 * _BITS)) | rest)
 
 
 @inner_loop
-def _have_done(state, function, given, count):
+def _next_job(state):
+    """The number of the job that follows."""
+    return ((_read(state, _LANES) >> (2 * _BITS)) + 1) & _JOBS
+
+
+@inner_loop
+def _have_done(state, n_lanes, function, given, count):
     """Have all parts done; the job is over when this returns."""
     _write(state, _FUNCTION, function)
     _write(state, _GIVEN, given)
+    _write(state, _N_LANES, n_lanes)
     _write(state, _DONE, 0)
-    _announce(state, count << _BITS)
-    while _take(state) > 0:
+    job = _next_job(state)
+    for lane in range(n_lanes):
+        begin, end = lane * count // n_lanes, (lane + 1) * count // n_lanes
+        _announce(state, lane, job, (end << _BITS) | begin)
+    while _take(state, 0) > 0:
         pass
     looks = 0
     while _read(state, _DONE) < count:
@@ -292,12 +319,12 @@ def _have_done(state, function, given, count):
 
 
 @loop
-def _lead(state, code, count, *given):
+def _lead(state, n_lanes, code, count, *given):
     """Have compiled code called for all parts, as many at a time as the word can tell."""
     whole = (code, *given)
     function, place = _part_address(whole), _address_of(whole)
     if count <= _MOST:
-        _have_done(state, function, place, count)
+        _have_done(state, n_lanes, function, place, count)
     else:
         for k in range(count):
             _do(function, place, k)
@@ -306,9 +333,10 @@ def _lead(state, code, count, *given):
 @loop
 def help_team(state):
     """Take parts until there have been none for a while."""
-    idle = 0
+    own, idle = _add_one(state, _ARRIVED), 0
     while idle < _PATIENCE:
-        found = _take(state)
+        # The caller has the first lane.
+        found = _take(state, 1 + own % max(1, _read(state, _N_LANES) - 1))
         if found < 0:
             return
         idle = 0 if found else idle + 1
@@ -321,4 +349,4 @@ def help_team(state):
 @loop
 def dismiss(state):
     """Send the helpers home."""
-    _announce(state, _LEAVE)
+    _announce(state, 0, _next_job(state), _LEAVE)

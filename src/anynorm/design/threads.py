@@ -189,7 +189,7 @@ class _Team:
                 missing, self._present = n_helpers - self._present, n_helpers
             for _ in range(missing):
                 _helpers.call(self._serve)
-        self._code.share_out(self._state, function, count, *given)
+        self._code.share_out(self._state, n_helpers + 1, function, count, *given)
 
     def dismiss(self) -> None:
         """Send the helpers home, if there are any."""
