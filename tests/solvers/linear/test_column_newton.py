@@ -149,8 +149,10 @@ def test_walks_over_C_are_walks(loss):
 def test_calls_of_one_step_each_end_where_one_call_does(loss, monkeypatch):
     """Each call began anew around the duals it was left with: 870 x 300 took 201 steps, now 35."""
     problem = tall_problem(loss, n=200, p=40, C=10.0)
-    at_once = solve(problem)
+    *at_once, steps = solve(problem)
     monkeypatch.setattr(column_newton, "STEPS_PER_CALL", 1)
-    one_by_one = solve(problem)
+    *one_by_one, same_steps = solve(problem)
+    assert same_steps == steps
+    # Each call balances the bias once more, which changes its last digits.
     for whole, parts in zip(at_once, one_by_one, strict=True):
-        np.testing.assert_allclose(whole, parts, rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(whole, parts, rtol=1e-7, atol=1e-9)
