@@ -24,10 +24,10 @@ def all_checks_but_one():
 
     The largest slack does not depend on the weights of rows, but for those of weight 0, and so
     cannot give every row to the heavier of two overlapping classes; its C is so large that w = 0,
-    from which rounding would decide the accuracy, is not all but optimal.  A precomputed kernel of new
-    rows is given to the check of NaN with too few columns, which is the error that comes first; and
-    the data of the check of subsets have a row that is a free support vector against two classes,
-    with a score of -1 for both, so that rounding decides between them.
+    from which rounding would decide the accuracy, is not all but optimal.  A precomputed kernel of
+    new rows is given to the check of NaN with too few columns, which is the error that comes first;
+    and the data of the check of subsets have a row that is a free support vector against two
+    classes, with a score of -1 for both, so that rounding decides between them.
     """
     for title, estimator, left_out in (
         ("largest slack", SVC(1e5, slack="linf"), ("check_class_weight_classifiers",)),
