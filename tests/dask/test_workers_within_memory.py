@@ -2,8 +2,6 @@
 
 import os
 import sys
-import threading
-from contextlib import contextmanager, suppress
 
 import dask
 import dask.array as da
@@ -18,6 +16,7 @@ import zarr
 
 from anynorm import LinearSVC, SparseSVC
 from anynorm.design.heap import give_back
+from benchmarks.dask_rows import peaks_of
 from tests.dask.conftest import local_cluster
 
 MEGABYTES, N_BLOCKS = 384, 96
@@ -97,27 +96,6 @@ def memory_of(client):
     return client.run(lambda: psutil.Process(os.getpid()).memory_info().rss)
 
 
-@contextmanager
-def watched(client):
-    """The most memory that each worker's process takes, looked at twenty times a second."""
-    seen, done = {}, threading.Event()
-    processes = [psutil.Process(number) for number in client.run(os.getpid).values()]
-
-    def look():
-        while not done.wait(0.05):
-            for process in processes:
-                with suppress(psutil.NoSuchProcess):
-                    seen[process.pid] = max(seen.get(process.pid, 0), process.memory_info().rss)
-
-    thread = threading.Thread(target=look)
-    thread.start()
-    try:
-        yield seen
-    finally:
-        done.set()
-        thread.join()
-
-
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="what glibc does with memory")
 @pytest.mark.parametrize(
     ("kind", "model"),
@@ -137,7 +115,7 @@ def test_a_quarter_of_the_data_is_memory_enough_for_two_workers(tmp_path, kind, 
                 taken = max(memory_of(client).values())
         limit = taken + MEGABYTES * 2**20 // 4 // 2
         with local_cluster(memory_limit=limit) as cluster, distributed.Client(cluster) as client:
-            with watched(client) as seen:
+            with peaks_of(client) as seen:
                 model.fit(*collection(kind, tmp_path, y, N_BLOCKS))
             assert {*client.run(os.getpid).values()} == {*seen}  # none was ended
     assert max(seen.values()) <= limit
