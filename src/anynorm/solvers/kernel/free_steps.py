@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import LinAlgError, get_lapack_funcs, solve_triangular
 
 from anynorm.design.blocks import ranges
 from anynorm.design.limits import ROUNDING
@@ -233,12 +233,25 @@ def factor_in_place(Q: NDArray[Any]) -> NDArray[Any]:
     for start in range(0, len(Q), width):
         stop = min(start + width, len(Q))
         own, below = Q[start:stop, start:stop], Q[stop:, start:stop]
-        own[:] = cholesky(own, lower=True, check_finite=False)
+        _factor_square(own)
         if len(below):
             below[:] = _solve_lower(own, np.asfortranarray(below.T)).T
         rest = list(ranges(len(below), 2 * _COLUMNS))
         run(partial(_subtract_square, below, Q[stop:, stop:], rest), len(rest))
     return Q
+
+
+def _factor_square(Q: NDArray[Any]) -> None:
+    """The lower factor of a square in its place: to LAPACK, rows in memory are an upper half.
+
+    Fresh memory for a copy would cost more than the factor itself.
+    """
+    (potrf,) = get_lapack_funcs(("potrf",), (Q,))
+    upper, info = potrf(Q.T, lower=False, overwrite_a=True)
+    if info:
+        raise LinAlgError("the matrix is not positive definite")
+    if not np.may_share_memory(upper, Q):  # a part of a larger matrix
+        Q[:] = upper.T
 
 
 def _solve_lower(factor: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
