@@ -103,7 +103,7 @@ def memory_of(client):
         ("parquet", LinearSVC(C=1e-3, loss="hinge", tol=1e-3)),
         ("npy", LinearSVC(C=1e-3, loss="squared_hinge", tol=1e-3)),
         ("zarr", SparseSVC(C=1e-2, loss="logistic", tol=1e-3)),
-        ("sparse", LinearSVC(C=0.1, loss="hinge", fit_intercept=False, tol=1e-2)),
+        ("sparse", LinearSVC(C=0.1, loss="hinge", tol=1e-2)),
     ],
 )
 def test_a_quarter_of_the_data_is_memory_enough_for_two_workers(tmp_path, kind, model):

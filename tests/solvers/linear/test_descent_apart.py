@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as Liblinear
 
 from anynorm.design.crew import Block, Crew
@@ -97,3 +98,44 @@ def test_a_gap_that_seems_closed_long_before_it_is_is_asked_about_again(parts):
     found = solve_chunked(problem(*table(4000, 12_000), parts=parts, C=0.1), tol=1e-3)
     assert found.certificate.gap <= 1e-3
     assert found.n_iter <= 100
+
+
+def far_bias(n, p, seed=0):
+    """Rows around the origin, nearly as many of either class; at a small C the bias is near 1."""
+    rng = np.random.default_rng(seed)
+    columns = rng.integers(p, size=(n, 40), dtype=np.int32)
+    values = rng.choice([-1.0, 1.0], 40 * n) / np.sqrt(40)
+    X = sp.csr_array(
+        (values, columns.ravel(), np.arange(0, 40 * n + 1, 40, dtype=np.int32)), (n, p)
+    )
+    X.sum_duplicates()
+    return X, X @ rng.standard_normal(p) + 0.2 * rng.standard_normal(n) > -0.05
+
+
+@pytest.mark.parametrize("parts", [1, 2, 5])
+@pytest.mark.parametrize("C", [1e-3, 0.1])
+def test_a_bias_far_away_takes_few_rounds(C, parts):
+    # Steps of the mean row's squared norm: a gap of 0.06 after 1000 rounds, and 165 to 1000 rounds.
+    X, y = far_bias(2000, 5000)
+    found = solve_chunked(problem(X, y, parts=parts, C=C), tol=1e-3)
+    libsvm = SVC(C=C, kernel="linear", tol=1e-8).fit(X, y)
+    w, b = libsvm.coef_.toarray().ravel(), libsvm.intercept_[0]
+    slack = np.maximum(0.0, 1.0 - np.where(y, 1.0, -1.0) * (X @ w + b))
+    objective = 0.5 * w @ w + C * slack.sum()
+    assert found.certificate.gap <= 1e-3
+    assert found.certificate.primal == pytest.approx(objective, rel=1e-3)
+    assert found.certificate.dual <= objective * (1 + 1e-9)
+    assert found.n_iter <= 80
+
+
+@pytest.mark.parametrize("size", [1.0, 100.0])
+def test_a_regularised_bias_far_away_takes_few_rounds(size):
+    X, y = far_bias(2000, 5000)
+    found = solve_chunked(problem(X, y, parts=2, C=0.01, intercept=size), tol=1e-3)
+    peer = Liblinear(loss="hinge", C=0.01, intercept_scaling=size, tol=1e-8, max_iter=1_000_000)
+    w, b = peer.fit(X, y).coef_[0], peer.intercept_[0]
+    slack = np.maximum(0.0, 1.0 - np.where(y, 1.0, -1.0) * (X @ w + b))
+    objective = 0.5 * (w @ w + (b / size) ** 2) + 0.01 * slack.sum()
+    assert found.certificate.gap <= 1e-3
+    assert found.certificate.primal == pytest.approx(objective, rel=1e-3)
+    assert found.n_iter <= 50

@@ -36,6 +36,9 @@ _RELAXATION = 1.3  # of one part's steps, as in coordinate_descent.py
 _APART = 0.9  # times K: sigma
 _PIECES = 64  # of each block, in any order: whole blocks one after the other take twice the passes
 _EAGER = 0.25  # of the largest gradients of a pass: what lets rows at a bound drop out of the next
+_CREEPS = 0.9  # of the last imbalance of the duals: where more is left, the bias is far away
+_LONGER = 4.0  # times the last step of the bias, where that is so
+_LEAST_GOAL = 0.01  # of the tolerance that the gap has to seem to be
 _SURER = 0.8  # of what a missed certificate says the gap should have seemed to be
 
 
@@ -100,7 +103,7 @@ def descend_apart(
     `shared` follows.  `check` returns the certified gap; it is asked when the gap that the parts
     have seen on their way promises `tol`.
     """
-    run, goal = _Rounds(problem, shared, seed), tol
+    run, goal = _Rounds(problem, shared, seed, tol), tol
     while budget.spend():
         seen = run.descend()
         if seen <= goal:
@@ -108,22 +111,24 @@ def descend_apart(
             if gap <= tol:
                 return
             # Either rows were dropped too early, or what was seen on the way flattered.
-            goal = min(max(_SURER * tol / gap, 0.5) * seen, 0.7 * goal)
+            # Below some goal it is neither, but the bias: it is asked after each of its steps.
+            goal = max(min(max(_SURER * tol / gap, 0.5) * seen, 0.7 * goal), _LEAST_GOAL * tol)
             run.wake = True
 
 
 class _Rounds:
     """Rounds of descent as the one who asks the parts sees them."""
 
-    def __init__(self, problem: ChunkedProblem, shared: SharedDual, seed: int) -> None:
-        self.problem, self.shared, self.seed = problem, shared, seed
+    def __init__(self, problem: ChunkedProblem, shared: SharedDual, seed: int, tol: float) -> None:
+        self.problem, self.shared, self.seed, self.tol = problem, shared, seed, tol
         self.scale = None if problem.feature_scale is None else problem.feature_scale**2
         self.parts, self.number, self.wake = problem.crew.n_parts, 0, True
         self.sigma = 1.0 if self.parts == 1 else _APART * self.parts
         about = problem.crew.ask(_begun, (problem.terms, self.scale))
         shared.coef, shared.total = problem.scale() ** 2 * about.pulled, about.total
         self.gain, self.gap = about.gain, np.inf
-        self.variance = self.leash = 0.0
+        self.variance = self.leash = self.drift = 0.0
+        self.stride, self.between = 1.0, (-np.inf, np.inf)
         if np.isfinite(problem.precision):
             mean = problem.scale() * about.sums / about.n
             self.leash = float(mean @ mean + about.squares / about.n / about.n)
@@ -144,17 +149,41 @@ class _Rounds:
         )  # fmt: skip
         if self._worse(seen):
             self.sigma = float(self.parts)
-        self.number, self.wake = self.number + 1, False
+        self.number, whole, self.wake = self.number + 1, self.wake, False
         shared.coef = shared.coef + seen.coef
         shared.bias += seen.bias
         shared.total, self.gain = seen.total, seen.gain
-        if self.variance > 0 and self.number > 1:
-            shared.bias = self.variance * (shared.bias / self.leash + shared.total)
         value = seen.gain - problem.regularisation(shared.coef, 0.0)
         last, self.gap = self.gap, seen.gap / max(abs(value), np.finfo(float).tiny)
+        if self.variance > 0 and self.number > 1:
+            self._move_centre(settled=whole and self.gap <= self.tol)
         # It was seen in the midst of the round; half of the round has come since.
         falls = self.gap < last < np.inf
         return float(self.gap * np.sqrt(self.gap / last) if falls else self.gap)
+
+    def _move_centre(self, *, settled: bool) -> None:
+        """The method of multipliers' step of the bias, or a longer one where such steps creep.
+
+        Where rows are at their bounds, duals stay out of balance whatever the bias, and steps of
+        the size that suits the descent would take thousands of rounds to where rows let go.  At a
+        bias where the descent is `settled`, the sign of the imbalance is the side of the best bias.
+        """
+        shared, precision = self.shared, self.problem.precision
+        drift = shared.total - precision * shared.bias
+        if settled and drift > 0:
+            self.between = (shared.bias, self.between[1])
+        elif settled and drift < 0:
+            self.between = (self.between[0], shared.bias)
+        if self.between[1] - self.between[0] < self.tol:  # the descent was not done after all
+            self.between = (-np.inf, np.inf)
+        creeps = settled and drift * self.drift > _CREEPS * self.drift**2
+        self.stride, self.drift = (_LONGER * self.stride if creeps else 1.0), drift
+        self.wake = creeps
+        leash = self.stride * self.leash
+        moved = (shared.bias / leash + shared.total) / (precision + 1.0 / leash)
+        if creeps and np.isfinite(self.between).all():
+            moved = 0.5 * sum(self.between)
+        shared.bias = float(moved)
 
     def _worse(self, seen: Sums) -> bool:
         """Whether a round has lowered the dual objective, the centre of the bias where it was."""
