@@ -8,8 +8,8 @@ a loop.  Loops over tables of numbers need little of that:
     tuples      of these, packed and unpacked
     statements  assignments, if, while, for over ranges of known step, continue, break, return
     operators   + - * / >> and comparisons; and, or, not, conditional expressions
-    functions   abs, min and max of two, int, float, math.sqrt, math.isfinite, and others that are
-                written in this part of Python
+    functions   abs, min and max of two, `larger`, int, float, math.sqrt, math.isfinite, and others
+                that are written in this part of Python
 
 Everything else (None, texts, objects, modules, and what is made of them and of numbers written out)
 is known while translating.  A branch that such a value decides is the only one that is translated;
@@ -30,7 +30,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from llvmlite import ir
 
-from anynorm.design.addresses import Length, Rows, Vector, is_kind
+from anynorm.design.addresses import Length, Rows, Vector, is_kind, larger
 
 _WORD, _DOUBLE, _BIT = ir.IntType(64), ir.DoubleType(), ir.IntType(1)
 _ITEMS = {
@@ -44,6 +44,7 @@ _ITEMS = {
 _CODES = {int: _WORD, float: _DOUBLE, bool: _BIT}
 # Sums may be reordered (several accumulators, fused multiply-add); NaN and inf keep their meaning.
 _REORDER = ("reassoc", "contract", "nsz")
+_NO_NAN = ("nnan", "nsz")  # where the code says so itself
 _ARITHMETIC: dict[type, tuple[Callable[..., Any], str, str]] = {
     ast.Add: (operator.add, "add", "fadd"),
     ast.Sub: (operator.sub, "sub", "fsub"),
@@ -570,6 +571,12 @@ class _Body:
         taken = self._compared(symbol, second, first, node).code
         return Value(kind, self.builder.select(taken, second.code, first.code))
 
+    def _larger(self, node: ast.AST, first: Any, second: Any) -> Any:
+        """As `_largest` of two floats, which are no NaN: of many, in any order."""
+        first, second = self._converted(first, float, node), self._converted(second, float, node)
+        taken = self.builder.fcmp_ordered(">", second.code, first.code, flags=_NO_NAN)
+        return Value(float, self.builder.select(taken, second.code, first.code, flags=_NO_NAN))
+
     def _whole(self, node: ast.AST, value: Any) -> Any:
         value = self._computed(value)
         if value.kind is float:
@@ -627,6 +634,7 @@ _NUMERIC: dict[Any, str] = {
     abs: "_size",
     max: "_largest",
     min: "_smallest",
+    larger: "_larger",
     int: "_whole",
     float: "_broken",
     math.sqrt: "_root",

@@ -37,6 +37,22 @@ _AT_A_TIME = 256  # rows that are made in one piece where all are wanted
 _LITTLE_BYTES = 1 << 24  # that nobody misses, whatever the limit
 
 
+def distinct(index: Index) -> Index:
+    """Return the different numbers among some, ascending: of few, sooner than by `numpy.unique`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.kernels.rows import distinct
+    >>> distinct(np.array([3, 1, 3]))
+    array([1, 3])
+    """
+    index = np.sort(index)
+    new = np.ones(len(index), dtype=bool)
+    np.not_equal(index[1:], index[:-1], out=new[1:])
+    return index[new]
+
+
 class KernelRows:
     """float32 rows of a kernel matrix, at most `max_bytes` of them, shared by several problems.
 
@@ -95,6 +111,7 @@ class KernelRows:
         self._used = np.zeros(self.capacity, np.int64)
         self._pins = np.zeros(self.capacity, np.int32)
         self._clock, self._n_filled, self._lock = 0, 0, threading.Lock()
+        self._by_age, self._age = np.empty(0, np.intp), 0
 
     def in_float64(self) -> KernelRows:
         """The same kernel with float64 rows, for one problem alone."""
@@ -139,7 +156,7 @@ class KernelRows:
         with self._lock:
             self._clock += 1
             held = self._slot_of[index]
-            missing = np.unique(index[held < 0])
+            missing = distinct(index[held < 0])
             held = held[held >= 0]
             self._used[held] = self._clock
             self._pins[held] += 1  # once for a row, however often it is there
@@ -180,12 +197,25 @@ class KernelRows:
         """Slots that were never used, and then those that nobody holds, the oldest first."""
         fresh = np.arange(self._n_filled, min(self._n_filled + count, self.capacity))
         self._n_filled += len(fresh)
-        if len(fresh) == count:
-            return fresh
-        idle = np.flatnonzero(self._pins[: self._n_filled - len(fresh)] == 0)
-        wanted = min(count - len(fresh), len(idle))
-        oldest = np.argpartition(self._used[idle], wanted - 1)[:wanted] if wanted else idle[:0]
-        return np.concatenate([fresh, idle[oldest]])
+        slots = [fresh, self._oldest(count - len(fresh))]
+        missing = count - len(fresh) - len(slots[1])
+        if missing:
+            idle = np.flatnonzero(self._pins[: self._n_filled - len(fresh)] == 0)
+            idle = np.setdiff1d(idle, slots[1], assume_unique=True)
+            self._by_age, self._age = idle[np.argsort(self._used[idle])], self._clock
+            slots.append(self._oldest(missing))
+        return np.concatenate(slots)
+
+    def _oldest(self, count: int) -> Index:
+        """The next slots of those put in order before, but for those used or held since."""
+        for reach in (2 * count, len(self._by_age)):
+            some = self._by_age[:reach]
+            good = np.flatnonzero((self._used[some] <= self._age) & (self._pins[some] == 0))
+            if len(good) >= count:
+                self._by_age = self._by_age[good[count - 1] + 1 if count else 0 :]
+                return some[good[:count]]
+        self._by_age = some[:0]
+        return some[good]
 
     def square(self, slots: Index, index: Index, known: Array, place: Index) -> Array:
         """Return K[index, index] of loaded rows, in float64.

@@ -5,7 +5,8 @@ import pytest
 
 from anynorm.solvers.kernel.candidates import (
     FEW,
-    VARIABLES,
+    GROUP,
+    GROUPS,
     BoxProgram,
     Candidates,
     ManyCandidates,
@@ -29,7 +30,7 @@ def program(m, budget, diagonal, rng):
 
 @pytest.mark.parametrize("budget", [np.inf, 3.0])
 @pytest.mark.parametrize("diagonal", [False, True])
-@pytest.mark.parametrize("m", [1, 7, 300, VARIABLES + 5])
+@pytest.mark.parametrize("m", [1, 7, 300, GROUP * GROUPS + 5])
 def test_numpy_and_compiled_loops_find_the_same(m, diagonal, budget):
     rng = np.random.default_rng(m)
     box = program(m, budget, diagonal, rng)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from anynorm.design.addresses import Vector
+from anynorm.design.addresses import Vector, larger
 from anynorm.design.machine_code import machine_code
 
 _FLAT = 1e-12  # of the diagonal: curvatures below count as this
@@ -19,7 +19,7 @@ _LEAST = 1e-300  # and those of a diagonal of zeros as this
 
 def block_solver() -> Callable[..., int]:
     """`solve_block` as machine code."""
-    return machine_code(solve_block, int, *[Vector()] * 9, float, float, int)
+    return machine_code(solve_block, int, *[Vector()] * 10, float, float, int)
 
 
 def mark(k, value, sign, lower, upper, rises, falls):
@@ -32,33 +32,35 @@ def mark(k, value, sign, lower, upper, rises, falls):
 
 def best_riser(q, pull, rises, sign, among):
     """The variable of the largest F that can rise, of one sign (or of both, for 0), or -1."""
-    best, k_best = -math.inf, -1
+    best, k_best = -math.inf, q
     for k in range(q):
-        key = pull[k] + rises[k]
-        if key > best and (among == 0.0 or sign[k] == among):
-            best, k_best = key, k
-    return k_best
+        best = larger(best, pull[k] + rises[k] if sign[k] * among >= 0.0 else -math.inf)
+    if best == -math.inf:
+        return -1
+    for k in range(q):
+        key = pull[k] + rises[k] if sign[k] * among >= 0.0 else -math.inf
+        k_best = min(k_best, k if key == best else q)
+    return k_best if k_best < q else -1
 
 
-def best_partner(q, i, square, pull, falls, sign, tight, gains):
+def best_partner(q, i, square, diagonal, pull, falls, sign, tight, gains):
     """The j whose pair with i gains most to second order, that gain, and the largest F_i - F_j."""
-    first, own, here, widest = i * q, square[i * q + i], pull[i], 0.0
+    first, own, here = i * q, diagonal[i], pull[i]
+    size = abs(own)
+    least = sign[i] if tight else -1.0  # no pair may raise both of its variables
+    best, widest, j_best = 0.0, 0.0, q
     for j in range(q):
-        difference, other = max(here - pull[j], 0.0) * falls[j], square[j * q + j]
-        curvature = own + other - 2.0 * square[first + j]
-        floor = _FLAT * (abs(own) + abs(other)) + _LEAST
-        gains[j] = difference * difference / max(curvature, floor)
-        widest = max(widest, difference)
-    best, j_best = 0.0, -1
+        other = diagonal[j]
+        difference = larger(here - pull[j], 0.0) * (falls[j] if sign[j] >= least else 0.0)
+        floor = _FLAT * (size + abs(other)) + _LEAST
+        gain = difference * difference / larger(own + other - 2.0 * square[first + j], floor)
+        gains[j] = gain
+        best, widest = larger(best, gain), larger(widest, difference)
+    if not best > 0.0:
+        return -1, 0.0, widest
     for j in range(q):
-        if gains[j] > best and not (tight and sign[i] > sign[j]):
-            best, j_best = gains[j], j
-    if tight and sign[i] > 0:
-        widest = 0.0
-        for j in range(q):
-            if sign[j] > 0:
-                widest = max(widest, (here - pull[j]) * falls[j])
-    return j_best, best, widest
+        j_best = min(j_best, j if gains[j] == best else q)
+    return (j_best if j_best < q else -1), best, widest
 
 
 def move(q, i, j, square, pull, value, sign, lower, upper, left):
@@ -90,24 +92,27 @@ def move(q, i, j, square, pull, value, sign, lower, upper, left):
 
 
 def solve_block(
-    q, square, pull, value, sign, lower, upper, rises, falls, gains, left, tol, max_steps
+    q, square, pull, value, sign, lower, upper, diagonal, rises, falls, gains, left, tol, max_steps
 ):
     """Minimise over the q variables of a block; returns the steps made.
 
-    `rises`, `falls` and `gains` are room for q numbers each.
+    `diagonal`, `rises`, `falls` and `gains` are room for q numbers each.
     """
     for k in range(q):
+        diagonal[k] = square[k * q + k]
         mark(k, value, sign, lower, upper, rises, falls)
     for steps in range(max_steps):
         tight = left <= 0.0
         i = best_riser(q, pull, rises, sign, -1.0 if tight else 0.0)
         j, gain, widest = -1, 0.0, 0.0
         if i >= 0:
-            j, gain, widest = best_partner(q, i, square, pull, falls, sign, tight, gains)
+            j, gain, widest = best_partner(q, i, square, diagonal, pull, falls, sign, tight, gains)
         if tight:
             other = best_riser(q, pull, rises, sign, 1.0)
             if other >= 0:
-                k, more, wide = best_partner(q, other, square, pull, falls, sign, tight, gains)
+                k, more, wide = best_partner(
+                    q, other, square, diagonal, pull, falls, sign, tight, gains
+                )
                 widest = max(widest, wide)
                 if more > gain:
                     i, j = other, k

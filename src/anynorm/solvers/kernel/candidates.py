@@ -6,7 +6,7 @@ A variable v_k moves beta of its row by sign_k.  Its pull is the negative gradie
 
 and what can go up or down by it is in the two rows of `keys`: F where beta can rise, -F where it
 can fall, -inf elsewhere.  Few variables are looked at by NumPy; many by compiled loops
-(`smo_loops.py`), in parts that threads share.
+(`smo_loops.py`), in parts that threads share, and the best of them in a few groups alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from anynorm.design.threads import share
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
-VARIABLES = 1024  # of a part: a few microseconds
+GROUP = 64  # variables whose largest key is noted: finds a block's 64 in some thousands of keys
+GROUPS = 16  # of a part: a few microseconds
 FEW = 600  # variables up to which nothing need be compiled, as for rows
 
 
@@ -97,26 +98,33 @@ class Candidates:
         can_move = self.keys > -np.inf
         if among != 0:
             can_move &= self.box.sign == among
-        return self._best([np.flatnonzero(can) for can in can_move], count)
+        every = [np.flatnonzero(can) for can in can_move]
+        both = zip(self.keys, every, strict=True)
+        return np.concatenate([_best(keys[found], found, count) for keys, found in both])
 
-    def _best(self, every: list[Index], count: int) -> Index:
-        """The best `count` of those found for each row of keys."""
-        chosen = []
-        for keys, found in zip(self.keys, every, strict=True):
-            if len(found) > count:
-                found = found[np.argpartition(-keys[found], count - 1)[:count]]
-            chosen.append(found)
-        return np.concatenate(chosen)
+
+def _best(keys: Array, found: Index, count: int) -> Index:
+    """The `count` variables found that have the largest keys."""
+    return found[np.argpartition(-keys, count - 1)[:count]] if len(found) > count else found
 
 
 class ManyCandidates(Candidates):
-    """The same by compiled loops."""
+    """The same by compiled loops, which also find the largest keys of groups of variables.
+
+    The largest key of the group that comes `count`-th is reached by so many variables at least: no
+    other group need be looked at for them.
+    """
 
     def __init__(self, box: BoxProgram) -> None:
         from anynorm.solvers.kernel import smo_loops  # imports Numba: for many variables
 
         super().__init__(box)
-        self._loops, self._found = smo_loops, np.empty((-(-len(box.sign) // VARIABLES), 4))
+        m, n_groups = len(box.sign), -(-len(box.sign) // GROUP)
+        self._loops, self._tops = smo_loops, np.empty((4, n_groups))
+        self._groups = np.full((2, n_groups, GROUP), -np.inf)
+        self._signs = np.zeros((n_groups, GROUP))
+        self._signs.ravel()[:m] = box.sign
+        self.keys = self._groups.reshape(2, -1)[:, :m]
 
     def find_pulls(self, scores: Array, beta: Array) -> None:
         """F at beta and K beta."""
@@ -128,7 +136,7 @@ class ManyCandidates(Candidates):
         box = self.box
         share(
             self._loops.rises_and_falls,
-            len(self._found),
+            -(-self._tops.shape[1] // GROUPS),
             scores,
             beta,
             box.sign,
@@ -139,14 +147,26 @@ class ManyCandidates(Candidates):
             box.lower,
             box.upper,
             self.pull,
-            self.keys,
-            self._found,
+            self._groups,
+            self._tops,
         )
-        largest: list[float] = self._found.max(axis=0).tolist()
+        largest: list[float] = self._tops.max(axis=1).tolist()
         return largest
 
     def largest(self, count: int, among: float) -> Index:
         """The variables that rise and those that fall best, `count` of each, of one sign or any."""
-        heaps = np.empty((2 * len(self._found), count), np.int64)
-        share(self._loops.largest, len(heaps), self.keys, self.box.sign, among, heaps)
-        return self._best([own[own >= 0] for own in (heaps[::2], heaps[1::2])], count)
+        positive, negative = self._tops[::2], self._tops[1::2]
+        tops = np.maximum(positive, negative) if among == 0 else positive if among > 0 else negative
+        both = zip(tops, self._groups, strict=True)
+        return np.concatenate([self._largest(*one, count, among) for one in both])
+
+    def _largest(self, tops: Array, groups: Array, count: int, among: float) -> Index:
+        """The variables with the largest keys, by the largest ones of their groups."""
+        least = np.partition(tops, -count)[-count] if len(tops) > count else -np.inf
+        open_groups = np.flatnonzero((tops >= least) & (tops > -np.inf))
+        keys = groups[open_groups]
+        reached = (keys >= least) & (keys > -np.inf)
+        if among != 0:
+            reached &= self._signs[open_groups] == among
+        group, place = np.nonzero(reached)
+        return _best(keys[group, place], open_groups[group] * GROUP + place, count)

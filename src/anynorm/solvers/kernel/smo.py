@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.design.limits import ROUNDING
-from anynorm.kernels.rows import KernelRows
+from anynorm.kernels.rows import KernelRows, distinct
 from anynorm.problem.certificate import Values, relative_gap
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.frame.patience import Patience
@@ -37,7 +37,8 @@ Index = NDArray[np.intp]
 Matters = Callable[[Array, Array, float], NDArray[np.bool_]]
 ValuesAt = Callable[[Array, Array, float], Values]
 
-_BLOCK = 256  # variables: their square, 512 kB, stays in a cache; 768 took 3 times as long
+_BLOCK = 256  # variables: their square, 512 kB, stays in the nearest caches
+_LARGE_BLOCK, _MANY_ROWS = 512, 8000  # rows whose part in a block is worth more than its own steps
 _STEPS_PER_VARIABLE = 20  # of a block at the most: the next blocks change its solution again
 _INNER = 0.1  # of the violation: how well a block is solved
 _LOOK_EVERY = 5  # blocks between two looks at the gap
@@ -45,7 +46,7 @@ _LEAP_EVERY, _LEAPS = 10, 5  # blocks between two leaps, and how many directions
 _EARLY = 0.7  # of tol: the gap by float32 rows at which the exact one is computed
 _PROGRESS, _PATIENCE = 0.9, 200  # looks at the gap without such progress
 _SINGULAR = 1e-6  # of the largest singular value: below it is the rounding of float32 rows
-_NEWTON_FROM, _NEWTON_AGAIN = 0.9, 5  # gap, blocks in between
+_NEWTON_FROM, _NEWTON_AGAIN = 0.1, 5  # gap, blocks in between
 _MANY_FREE, _CHANGING = 1000, 0.125  # where so many have come or gone, others will soon
 _FACTOR_SPEED = 210  # k^3 per entry of a row added to the scores, in the same time
 _STAYED, _ALL = 20, 0.998  # blocks after which such a part that is still free will stay so
@@ -144,7 +145,7 @@ def minimise_box(
     # What is near enough needs no block.
     near = start is not None and look() <= _EARLY * tol
     while True:
-        over = not budget.goes_on() or not budget.leaves(search.last_cost)
+        over = not budget.goes_on() or not search.leaves_time()
         moved = not over and not near and search.next_block()
         near = False
         if moved and search.n_blocks >= search.next_shrink:
@@ -198,7 +199,7 @@ class _BlockSearch:
         self.candidates = candidates_of(box)
         self.diagonal = self.candidates.diagonal
         self.pull, self.keys = self.candidates.pull, self.candidates.keys
-        self.n_blocks = 0
+        self.n_blocks, self.size = 0, _BLOCK if rows.n < _MANY_ROWS else _LARGE_BLOCK
         self.next_shrink = _SHRINK_AFTER
         self.next_newton, self.newton_wait, self.work = 0, _NEWTON_AGAIN, 0.0
         self.steps = FreeSteps(rows, self.diagonal, len(box.sign)) if steps is None else steps
@@ -232,10 +233,12 @@ class _BlockSearch:
                 np.float64
             )
 
-    @property
-    def last_cost(self) -> float:
-        """What K beta in float64 costs, in multiplications: the last thing that is done."""
-        return self.rows.gram.cost(self.rows.n, int(np.count_nonzero(self.beta)))
+    def leaves_time(self) -> bool:
+        """Whether there is time for K beta in float64, the last thing that is done, and more."""
+        if not np.isfinite(self.budget.deadline):
+            return True
+        cost = self.rows.gram.cost(self.rows.n, int(np.count_nonzero(self.beta)))
+        return self.budget.leaves(cost)
 
     def refresh(self) -> None:
         """K beta anew, in float64, wherever it matters."""
@@ -252,13 +255,14 @@ class _BlockSearch:
     def newton(self, gap: float, tol: float, again: bool = False) -> bool:
         """Take the free variables to their optimum, if that pays; whether it was done.
 
+        Pulls must be those of the scores, as they are after a look at the gap.
+
         A factor is made when the blocks since the last one have cost as much.  After such a step
         those that pull away from their bounds come along, as their pulls are true, with the same
         factor.
         """
         if self.n_blocks < self.next_newton and not again:
             return False
-        self._look_round()
         free = self._free()
         if self.conjugate is not None and len(free) > _MOSTLY * self.rows.n:
             steps = self.conjugate
@@ -275,7 +279,6 @@ class _BlockSearch:
         k, before, self.n_free = len(free), self.n_free, len(free)
         if k <= 2:
             return False
-        face = self._face()
         if not self.steps.knows(free):
             n_bytes = 5 * k * k  # a float32 factor and a fourth of it for changes
             changing = k > _MANY_FREE and abs(k - before) > _CHANGING * k
@@ -283,13 +286,13 @@ class _BlockSearch:
             if changing or not paid or not self.rows.room_for(n_bytes):
                 return False
             self.work = 0.0
-            if not self.steps.prepare(face, free):
+            if not self.steps.prepare(self._face(), free):
                 self.newton_wait *= 4
                 self.next_newton = self.n_blocks + self.newton_wait
                 return False
-        found = self.steps.step(face, free, self.left <= 0)
+        found = self.steps.step(self._face(), free, self.left <= 0)
         done = found is not None and self._go(*found)
-        self.newton_wait = max(_NEWTON_AGAIN, k // _BLOCK) if done else 2 * self.newton_wait
+        self.newton_wait = max(_NEWTON_AGAIN, k // self.size) if done else 2 * self.newton_wait
         self.next_newton = self.n_blocks + self.newton_wait
         return done
 
@@ -465,7 +468,7 @@ class _BlockSearch:
                 sign,
                 box.lower[block],
                 box.upper[block],
-                *np.empty((3, q)),
+                *np.empty((4, q)),
                 self.left,
                 _INNER * self.violation,
                 min(self.budget.left, _STEPS_PER_VARIABLE * q),
@@ -515,11 +518,11 @@ class _BlockSearch:
         self._look_round()
         if not self.violation > 0:
             return self.block[:0]
-        size = min(_BLOCK, self.rows.block_rows)
+        size = min(self.size, self.rows.block_rows)
         # Where the budget is used up, pairs of one sign are needed: both signs get their share.
         signs = (1.0, -1.0) if np.isfinite(box.budget) else (0.0,)
         n_each = max(1, size // (4 * len(signs)))
-        new = np.unique(np.concatenate([self.candidates.largest(n_each, among) for among in signs]))
+        new = distinct(np.concatenate([self.candidates.largest(n_each, among) for among in signs]))
         self.chosen[new] = True
         kept = self.block[~self.chosen[self.block]]
         self.chosen[new] = False
@@ -539,10 +542,12 @@ class _BlockSearch:
     def _leap(self) -> None:
         """Step along the best combination of what the last blocks did together."""
         box = self.box
-        if len(box.sign) != self.rows.n or not self.leaps.learn(self.beta, self.scores):
+        if len(box.sign) != self.rows.n:
+            return
+        if not self.leaps.learn(self.beta, self.scores, self.diagonal):
             return
         self.candidates.find_pulls(self.scores, self.beta)
-        way, image = self.leaps.best(self.pull, self.diagonal)
+        way, image = self.leaps.best(self.pull)
         change = box.sign * way
         room = np.where(change > 0, box.upper, box.lower) - self.value
         steps = np.divide(room, change, out=np.ones(len(room)), where=change != 0)
@@ -563,31 +568,40 @@ class _Leaps:
     """What several blocks did together: directions d with K d, which needs no row of K."""
 
     def __init__(self, beta: Array, scores: Array) -> None:
-        self.ways: list[Array] = []
-        self.images: list[Array] = []
+        self.count = 0
         self.start(beta, scores)
 
     def start(self, beta: Array, scores: Array) -> None:
         """Count from here."""
         self.beta, self.scores = beta.copy(), scores.copy()
 
-    def learn(self, beta: Array, scores: Array) -> bool:
-        """Keep the way made since the start; whether there is any."""
+    def learn(self, beta: Array, scores: Array, diagonal: Array) -> bool:
+        """Keep the way made since the start, in the place of the oldest; whether there is any."""
         way = beta - self.beta
-        if not way.any():
-            return False
         length = float(np.linalg.norm(way))  # of unit length, so that the small system is balanced
-        self.ways = [*self.ways, way / length][-_LEAPS:]
-        self.images = [*self.images, (scores - self.scores) / length][-_LEAPS:]
+        if not length > 0:
+            return False
+        if not self.count:
+            self.ways, self.images = np.zeros((2, _LEAPS, len(beta)))
+            self.bends = np.zeros((_LEAPS, _LEAPS))
+        place = self.count % _LEAPS
+        self.count += 1
+        np.divide(way, length, out=self.ways[place])
+        np.divide(scores - self.scores, length, out=self.images[place])
+        known = slice(min(self.count, _LEAPS))
+        image = self.images[place]
+        if diagonal.size:
+            image = image + diagonal * self.ways[place]
+        self.bends[known, place] = self.bends[place, known] = self.ways[known] @ image
         self.start(beta, scores)
         return True
 
-    def best(self, pull: Array, diagonal: Array) -> tuple[Array, Array]:
+    def best(self, pull: Array) -> tuple[Array, Array]:
         """The combination that minimises along these ways, and K times it."""
-        ways, images = np.array(self.ways), np.array(self.images)
-        bend = ways @ (images + diagonal * ways if diagonal.size else images).T
-        weights = np.linalg.lstsq(0.5 * (bend + bend.T), ways @ pull, rcond=_SINGULAR)[0]
-        return weights @ ways, weights @ images
+        known = slice(min(self.count, _LEAPS))
+        ways, bends = self.ways[known], self.bends[known, known]
+        weights = np.linalg.lstsq(bends, ways @ pull, rcond=_SINGULAR)[0]
+        return weights @ ways, weights @ self.images[known]
 
 
 def _budget_left(box: BoxProgram, value: Array) -> float:
