@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-import scipy.linalg.blas
 
 from anynorm.design.blocks import ranges
 from anynorm.design.limits import BLOCK_ENTRIES, PRODUCTS_PER_CALL, PRODUCTS_PER_TASK
 from anynorm.design.scatter import Scatter
 from anynorm.design.threads import run
+from anynorm.design.unlocked import add_square
 from anynorm.design.watch import look
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ class Design(ABC):
         step = max(16, min(step, 2 * PRODUCTS_PER_CALL // max(1, self.p**2)))
         for place in ranges(rows.size if self.p else 0, step):
             block = self._weighted_rows(rows[place], root[place], center)
-            out = scipy.linalg.blas.dsyrk(1.0, block.T, beta=1.0, c=out, lower=1, overwrite_c=1)
+            add_square(out, np.asfortranarray(block.T))
             look()
         out += np.tril(out, -1).T
         return out
