@@ -33,6 +33,7 @@ Places: TypeAlias = np.ndarray
 _BAD_SCALE = 1e4  # columns are large from this multiple of the usual length on
 _CANCELLED = 1e-3  # of a diagonal entry: what centring may leave before it is done row by row
 _PARTIAL_SUMS = 1 << 23  # entries of Gram matrices that threads make at once: 64 MB
+_MOST_PARTS = 64  # of a Gram matrix: enough for 16 threads, as one of them adds them up
 _GRAM_UPDATES = 20  # of a Gram matrix in a row, before it is summed anew to remove rounding
 
 
@@ -248,7 +249,8 @@ class Design(ABC):
     def _gram_by_blocks(self, rows: Places, weights: Array, center: Array | None) -> Array:
         """The weighted Gram matrix by blocks of dense rows, some blocks to a thread."""
         square, root = max(1, self.p**2), np.sqrt(weights)
-        least = max(PRODUCTS_PER_TASK // square, rows.size // max(1, _PARTIAL_SUMS // square))
+        most = min(_MOST_PARTS, max(1, _PARTIAL_SUMS // square))
+        least = max(PRODUCTS_PER_TASK // square, -(-rows.size // most))
         parts = list(ranges(rows.size, max(1, least)))
         if len(parts) == 1:
             return self._gram_in_place(rows, root, center)
