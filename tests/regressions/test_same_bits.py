@@ -16,7 +16,7 @@ from anynorm import (
     SparseSVC,
     SparseSVCCV,
 )
-from anynorm.design import dense, interface
+from anynorm.design import dense, interface, threads
 from anynorm.kernels import row_makers
 from tests.spies import divided_work
 
@@ -54,6 +54,7 @@ def small_blocks(monkeypatch):
     """Work that is divided among threads though the data are small."""
     monkeypatch.setattr(dense, "ENTRIES_PER_TASK", 1 << 11)
     monkeypatch.setattr(interface, "PRODUCTS_PER_TASK", 1 << 12)
+    monkeypatch.setattr(threads, "_ROWS", 128)
     monkeypatch.setattr(row_makers, "_COLUMNS", 128)
 
 

@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-import scipy.linalg.blas
 
 from anynorm.design.blocks import ranges
 from anynorm.design.limits import BLOCK_ENTRIES, PRODUCTS_PER_CALL, PRODUCTS_PER_TASK
 from anynorm.design.scatter import Scatter
 from anynorm.design.threads import run
+from anynorm.design.unlocked import add_square
 from anynorm.design.watch import look
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ Places: TypeAlias = np.ndarray
 _BAD_SCALE = 1e4  # columns are large from this multiple of the usual length on
 _CANCELLED = 1e-3  # of a diagonal entry: what centring may leave before it is done row by row
 _PARTIAL_SUMS = 1 << 23  # entries of Gram matrices that threads make at once: 64 MB
+_MOST_PARTS = 64  # of a Gram matrix: enough for 16 threads, as one of them adds them up
 _GRAM_UPDATES = 20  # of a Gram matrix in a row, before it is summed anew to remove rounding
 
 
@@ -248,7 +249,8 @@ class Design(ABC):
     def _gram_by_blocks(self, rows: Places, weights: Array, center: Array | None) -> Array:
         """The weighted Gram matrix by blocks of dense rows, some blocks to a thread."""
         square, root = max(1, self.p**2), np.sqrt(weights)
-        least = max(PRODUCTS_PER_TASK // square, rows.size // max(1, _PARTIAL_SUMS // square))
+        most = min(_MOST_PARTS, max(1, _PARTIAL_SUMS // square))
+        least = max(PRODUCTS_PER_TASK // square, -(-rows.size // most))
         parts = list(ranges(rows.size, max(1, least)))
         if len(parts) == 1:
             return self._gram_in_place(rows, root, center)
@@ -273,7 +275,7 @@ class Design(ABC):
         step = max(16, min(step, 2 * PRODUCTS_PER_CALL // max(1, self.p**2)))
         for place in ranges(rows.size if self.p else 0, step):
             block = self._weighted_rows(rows[place], root[place], center)
-            out = scipy.linalg.blas.dsyrk(1.0, block.T, beta=1.0, c=out, lower=1, overwrite_c=1)
+            add_square(out, np.asfortranarray(block.T))
             look()
         out += np.tril(out, -1).T
         return out

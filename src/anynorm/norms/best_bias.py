@@ -17,16 +17,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from anynorm.design.limits import ROUNDING
+from anynorm.design.threads import by_rows
 
 if TYPE_CHECKING:
     from anynorm.norms.norm import Norm
+
+_MANY = 1 << 15  # rows, that take a millisecond to sort
+_SAMPLE = 1 << 12  # rows: their share below a value is known to 0.8 %, once in twenty not
+_DOUBT = 0.03  # of the weight, on either side of where the sample says: almost four times that
 
 Array = NDArray[np.float64]
 Interval = tuple[float, float]
@@ -38,10 +43,16 @@ def extremes(t: Array, y: Array, one_sided: bool) -> Interval:
     One-sided, it is between the smallest t of the negative and the largest of the positive rows,
     in this order, if the first is smaller; otherwise nothing costs between them.
     """
-    if not one_sided:
-        return float(t.min()), float(t.max())
-    low, high = t.compress(y < 0), t.compress(y > 0)  # twice as fast as t[y < 0], or np.where
-    return float(low.min(initial=math.inf)), float(high.max(initial=-math.inf))
+
+    def ends(rows: slice) -> Interval:
+        own, side = t[rows], y[rows]
+        if not one_sided:
+            return float(own.min()), float(own.max())
+        low, high = own.compress(side < 0), own.compress(side > 0)  # twice as fast as np.where
+        return float(low.min(initial=math.inf)), float(high.max(initial=-math.inf))
+
+    lows, highs = zip(*by_rows(ends, len(t)), strict=True)
+    return min(lows), max(highs)
 
 
 def order_statistics(t: Array, y: Array, w: Array, one_sided: bool) -> Interval:
@@ -50,6 +61,8 @@ def order_statistics(t: Array, y: Array, w: Array, one_sided: bool) -> Interval:
         return _order_statistic(t, w, float(w.sum()) / 2)
     if np.all(w == w[0]):  # then no sorting is needed
         count = int(np.count_nonzero(y > 0))
+        t, _, below = _near(t, None, float(count), 1.0)
+        count -= int(below)
         low, high = np.partition(t, (count - 1, count))[count - 1 : count + 1]
         return float(low), float(high)
     return _order_statistic(t, w, float(w[y > 0].sum()))
@@ -130,13 +143,39 @@ class Cost:
 
 def _order_statistic(t: Array, w: Array, target: float) -> Interval:
     """All b with weight at most `target` below and at least `target` up to b."""
+    slackness = ROUNDING * float(w.sum())
+    t, w, before = _near(t, w, target, slackness)
     order = np.argsort(t, kind="stable")
-    below = np.cumsum(w[order])
-    slackness = ROUNDING * below[-1]
+    below = before + np.cumsum(w[order])
     last = len(t) - 1
     first = min(int(np.searchsorted(below, target - slackness)), last)
     beyond = min(int(np.searchsorted(below, target + slackness, side="right")), last)
     return float(t[order[first]]), float(t[order[beyond]])
+
+
+def _near(t: Array, w: Array | None, target: float, room: float) -> tuple[Array, Any, float]:
+    """The t around that with weight `target` below it, with their weights, and what is below them.
+
+    A sample says where it is: to sort some ten thousand of many rows takes a tenth of the time.
+    All rows where they are few, or where the sample was wrong by `room` of the weight or more.
+    """
+    if len(t) <= _MANY:
+        return t, w, 0.0
+    step = len(t) // _SAMPLE
+    some, weights = t[::step], np.ones(len(t[::step])) if w is None else w[::step]
+    order = np.argsort(some, kind="stable")
+    shares = np.cumsum(weights[order])
+    total = float(len(t)) if w is None else float(w.sum())
+    aim = target / total * shares[-1] + np.array([-1.0, 1.0]) * _DOUBT * shares[-1]
+    ends = np.minimum(np.searchsorted(shares, aim), len(some) - 1)
+    low, high = some[order[ends]]
+    under, inside = t < low, np.flatnonzero((t >= low) & (t <= high))
+    before = float(np.count_nonzero(under) if w is None else np.where(under, w, 0.0).sum())
+    own = None if w is None else w[inside]
+    held = float(len(inside) if own is None else own.sum())
+    if not before + room < target < before + held - room:
+        return t, w, 0.0
+    return t[inside], own, before
 
 
 def _end(t: Array, w: Array, target: float) -> Interval:

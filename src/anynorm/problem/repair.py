@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from anynorm.design.threads import by_rows
+
 if TYPE_CHECKING:
     from anynorm.problem.svm import Problem
 
@@ -129,8 +131,13 @@ def _all_but_equal(a: Array, other: Array) -> bool:
 def _balance(y: Array, a: Array) -> Array:
     """Scale the heavier sign of y * a down until the sum is zero; twice, for the rounding."""
     positive = y * a > 0
+
+    def sizes(rows: slice) -> tuple[float, float]:
+        own, up = np.abs(a[rows]), positive[rows]
+        return float(own[up].sum()), float(own[~up].sum())
+
     for _ in range(2):
-        up, down = float(np.abs(a[positive]).sum()), float(np.abs(a[~positive]).sum())
+        up, down = (sum(sides) for sides in zip(*by_rows(sizes, len(a)), strict=True))
         if up > down:
             a = np.where(positive, a * (down / up), a)
         elif down > up:

@@ -27,9 +27,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from anynorm.design import Design, design_of
 from anynorm.design.limits import ROUNDING
+from anynorm.design.threads import by_rows
 from anynorm.losses import Loss
 from anynorm.losses.bias import optimal_bias
-from anynorm.norms.dual_sets import DualSet
+from anynorm.norms.dual_sets import Box, CurvedBox, DualSet
 from anynorm.problem.certificate import Values
 from anynorm.problem.repair import Array, repaired
 
@@ -210,9 +211,16 @@ class Problem:
         return self.design.matvec(coef)
 
     def loss_at(self, scores: Array, intercept: float = 0.0) -> float:
-        """Return g at given scores and bias."""
-        residuals = 1.0 - self.y * (scores + intercept)
-        return self.loss.value(residuals, self.C, self.sample_weight)
+        """Return g at given scores and bias; that of many rows is a sum that threads share."""
+
+        def part(rows: slice) -> float:
+            weights = self.sample_weight
+            residuals = 1.0 - self.y[rows] * (scores[rows] + intercept)
+            return self.loss.value(residuals, self.C, None if weights is None else weights[rows])
+
+        if isinstance(self.dual_set, Box | CurvedBox):
+            return sum(by_rows(part, self.n_rows))
+        return part(slice(None))
 
     def regularisation(self, coef: Array, intercept: float = 0.0, *, scores: Array) -> float:
         """Return R; for a kernel it is taken from the scores of coef."""
@@ -288,7 +296,7 @@ class Problem:
 
     @cached_property
     def _zero_primal(self) -> float:
-        return self.loss.value(np.ones(self.n_rows), self.C, self.sample_weight)
+        return self.loss_at(np.zeros(self.n_rows))
 
     def pull_back(self, a: Array) -> Array:
         """Return ``X'(y * a)``, scaled by feature_scale, or ``K (y * a)`` for a kernel."""

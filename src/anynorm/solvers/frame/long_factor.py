@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg.blas import dtrsm
-from scipy.linalg.lapack import dpotrf
 
 from anynorm.design.blocks import ranges
+from anynorm.design.unlocked import lower_cholesky
 from anynorm.design.watch import look
 
 _AT_ONCE = 1500  # rows that LAPACK factors in 0.1 s
@@ -35,12 +35,11 @@ def lower_factor(A: np.ndarray) -> np.ndarray | None:
     """
     n = len(A)
     if n <= _AT_ONCE:
-        factor, info = dpotrf(A, lower=1, clean=0)
-        return factor if info == 0 else None
+        return lower_cholesky(A)
     factor = np.array(A, order="F")
     for block in ranges(n, _WIDTH):
-        corner, info = dpotrf(factor[block, block], lower=1, clean=0)
-        if info != 0:
+        corner = lower_cholesky(factor[block, block])
+        if corner is None:
             return None
         factor[block, block] = corner
         below = dtrsm(1.0, corner, factor[block.stop :, block], side=1, lower=1, trans_a=1)

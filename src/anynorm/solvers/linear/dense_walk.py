@@ -41,14 +41,15 @@ from anynorm.solvers.linear.pruning import (
     take_back,
 )
 from anynorm.solvers.linear.rounds import Round, best_scale, carried_over
-from anynorm.solvers.linear.solve import solve_linear
+from anynorm.solvers.linear.solve import few_columns_pay, solve_linear
 
 
 @dataclass(frozen=True)
 class WalkLimits:
     """When a walk ends: the rounds, the gap of each, and the iterations and the time for them.
 
-    With `exact`, rounds are solved as single fits are, to the last digit where they are small.
+    With `exact`, rounds are solved as single fits are, to the last digit where they are small; the
+    methods that do so begin where the walk's own have come to.
     """
 
     n_rounds: int
@@ -290,13 +291,18 @@ class _DenseWalk:
     def _solve(self) -> tuple[_Found, int]:
         """Solve the round's problem on its smaller side, or else by the other methods."""
         budget, found = self.limits.budget(), None
-        if not self.limits.exact:
+        if not (self.limits.exact and (self.weights is None or self._same_again())):
             found = self._solve_columns(budget) if self._by_columns() else self._solve_rows(budget)
-        if found is None or not self._reached(found):
+        if found is None or self.limits.exact or not self._reached(found):
             found, more = self._hand_over()
             budget.book(more)
         self.n_iter += budget.n_iter
         return found, budget.n_iter
+
+    def _same_again(self) -> bool:
+        """Whether the other methods would begin with what is done here."""
+        problem, X = self.problem, self._inner().design
+        return not problem.loss.smooth and few_columns_pay(X, problem.dual_set, self.limits.tol)
 
     def _solve_columns(self, budget: Budget) -> _Found:
         """By Newton's method, from the model so far."""

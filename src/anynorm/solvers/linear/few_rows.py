@@ -16,10 +16,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg.blas
 
 from anynorm.design import Design, design_of
 from anynorm.design.limits import CACHED_BYTES
+from anynorm.design.unlocked import add_square
 from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
 from anynorm.solvers.frame.budget import Budget
@@ -147,7 +147,7 @@ def weighted_gram(
         if rows is not None:
             some = np.take(some, rows, axis=1, out=block, mode="clip")
         np.multiply(some, root[start : start + step], out=block)
-        out = scipy.linalg.blas.dsyrk(1.0, block.T, beta=1.0, c=out, lower=1, overwrite_c=1)
+        add_square(out, block.T)
     matrix: np.ndarray = np.asarray(out).T
     code_of(loops.mirror)(n, matrix)
     return matrix

@@ -21,7 +21,7 @@ import scipy.linalg
 
 from anynorm.design import Design, design_of
 from anynorm.design.watch import unwatched
-from anynorm.norms.dual_sets import BallBox, Box, BudgetBox, CurvedBox, PowerBall
+from anynorm.norms.dual_sets import BallBox, Box, BudgetBox, CurvedBox, DualSet, PowerBall
 from anynorm.problem import Problem
 from anynorm.problem.solution import Progress, Solution
 from anynorm.solvers.frame.budget import Budget, OutOfTime
@@ -114,6 +114,12 @@ def solve_linear(
         return improved(solve(part, start), part, tol=tol, budget=budget, solve=solve)
 
     return around_mean(problem, near, tol=tol)
+
+
+def few_columns_pay(X: Design, box: DualSet, tol: float) -> bool:
+    """Whether a loss with kinks and this dual set begins with the method for few columns."""
+    worth = _WORTH_COMPILING <= X.n * X.p <= _MOST_ENTRIES
+    return worth and few_columns_suit(X, box, tol)
 
 
 def _solve_part(
@@ -394,9 +400,7 @@ def _minimise_curve(search: Search, at: Stage) -> None:
 
 
 def _few_columns(search: Search, at: Stage) -> bool:
-    size = at.features.n * at.features.p
-    worth = _WORTH_COMPILING <= size <= _MOST_ENTRIES and search.curve is None
-    return worth and few_columns_suit(at.features, search.box, search.goal)
+    return search.curve is None and few_columns_pay(at.features, search.box, search.goal)
 
 
 def _minimise_few_columns(search: Search, at: Stage) -> None:

@@ -1,0 +1,91 @@
+"""Long calls of BLAS and LAPACK during which other threads run.
+
+SciPy's own keep the interpreter's lock until they return, and NumPy's make another matrix.  These
+are the same routines of the same library as SciPy's, so results are the same bits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotrf
+
+_LONG = 128  # rows: SciPy's own calls with fewer take some ten microseconds, and less to begin
+
+
+def add_square(out: np.ndarray, block: np.ndarray) -> None:
+    """Add the lower half of block block' to `out`; both are in Fortran's order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.design.unlocked import add_square
+    >>> out = np.zeros((2, 2), order="F")
+    >>> add_square(out, np.array([[1.0, 2.0], [3.0, 4.0]], order="F"))
+    >>> out
+    array([[ 5.,  0.],
+           [11., 25.]])
+    """
+    assert out.flags.f_contiguous
+    assert block.flags.f_contiguous
+    n, k = block.shape
+    if n < _LONG:
+        dsyrk(1.0, block, beta=1.0, c=out, lower=1, overwrite_c=1)
+    elif k:
+        _routine("blas", "dsyrk")(b"L", b"N", n, k, 1.0, block, n, 1.0, out, n)
+
+
+def lower_cholesky(A: np.ndarray) -> np.ndarray | None:
+    """L with L L' = A, from A's lower half; what is above the diagonal of L means nothing.
+
+    None where A is not positive definite, as far as rounding can tell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.design.unlocked import lower_cholesky
+    >>> np.tril(lower_cholesky(np.array([[4.0, 2.0], [2.0, 2.0]])))
+    array([[2., 0.],
+           [1., 1.]])
+    """
+    n = len(A)
+    if n < _LONG:
+        factor, failed = dpotrf(A, lower=1, clean=0)
+        return None if failed else factor
+    factor, info = np.array(A, dtype=np.float64, order="F"), np.zeros(1, np.intc)
+    _routine("lapack", "dpotrf")(b"L", n, factor, n, info)
+    return None if info[0] else factor
+
+
+@functools.cache
+def _routine(library: str, name: str) -> Callable[..., None]:
+    """A routine of Fortran, which takes the addresses of what it is given."""
+    exported = importlib.import_module(f"scipy.linalg.cython_{library}").__pyx_capi__[name]
+    name_of, address_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    address_of.restype = ctypes.c_void_p
+    address_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    address = address_of(exported, name_of(exported))
+    routine = ctypes.CFUNCTYPE(None)(address)  # which lets go of the lock
+
+    def call(*given: Any) -> None:
+        routine(*(_place(value) for value in given))
+
+    return call
+
+
+def _place(value: Any) -> Any:
+    """What Fortran finds an argument by."""
+    if isinstance(value, bytes):
+        return ctypes.c_char_p(value)
+    if isinstance(value, int):
+        return ctypes.byref(ctypes.c_int(value))
+    if isinstance(value, float):
+        return ctypes.byref(ctypes.c_double(value))
+    return ctypes.c_void_p(value.ctypes.data)
