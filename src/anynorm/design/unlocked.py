@@ -63,6 +63,62 @@ def lower_cholesky(A: np.ndarray) -> np.ndarray | None:
     return None if info[0] else factor
 
 
+def factor_rows(A: np.ndarray) -> bool:
+    """Put L with L L' = A in the place of A's lower half; False where A is not positive definite.
+
+    The rows of A, float32 or float64, may be parts of longer ones.  What is above the diagonal
+    means nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.design.unlocked import factor_rows
+    >>> A = np.array([[4.0, 2.0], [2.0, 2.0]])
+    >>> factor_rows(A), np.tril(A)
+    (True, array([[2., 0.],
+           [1., 1.]]))
+    """
+    # To Fortran, which reads along columns, rows in memory are an upper half.
+    info = np.zeros(1, np.intc)
+    _routine("lapack", f"{_letter(A)}potrf")(b"U", len(A), A, _stride(A), info)
+    return not info[0]
+
+
+def solve_rows(factor: np.ndarray, right: np.ndarray) -> None:
+    """Put ``L^-1 right`` in the place of `right`, for a factor as `factor_rows` leaves it.
+
+    `right` is of the factor's type and in Fortran's order, its columns perhaps parts of longer
+    ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from anynorm.design.unlocked import solve_rows
+    >>> right = np.array([[2.0], [3.0]], order="F")
+    >>> solve_rows(np.array([[2.0, 0.0], [1.0, 1.0]]), right)
+    >>> right
+    array([[1.],
+           [2.]])
+    """
+    assert factor.dtype == right.dtype
+    n, k = right.shape
+    one, step = np.ones(1, factor.dtype), _stride(right.T)
+    _routine("blas", f"{_letter(factor)}trsm")(
+        b"L", b"U", b"T", b"N", n, k, one, factor, _stride(factor), right, step
+    )
+
+
+def _letter(A: np.ndarray) -> str:
+    """What the names of Fortran's routines for this type begin with."""
+    return {"float32": "s", "float64": "d"}[A.dtype.name]
+
+
+def _stride(A: np.ndarray) -> int:
+    """How many numbers it is from one row to the next."""
+    assert A.strides[1] == A.itemsize or A.shape[1] == 1
+    return max(A.strides[0] // A.itemsize, A.shape[1])
+
+
 @functools.cache
 def _routine(library: str, name: str) -> Callable[..., None]:
     """A routine of Fortran, which takes the addresses of what it is given."""

@@ -8,7 +8,7 @@ from anynorm.design.compiled import ordered_loop
 from anynorm.kernels.exponential_loops import exp_in_place_32
 from anynorm.kernels.product_loops import PANEL, products
 
-PANELS = 32  # of a part: 512 columns of 126 rows are 260 kB, which stay in the cache
+PANELS = 16  # of a part: 256 columns of 256 rows are 260 kB, which stay in the cache
 
 
 @ordered_loop

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from anynorm.design.compiled import loop
 
-STRIP = 512  # scores of a part: threads share them in such parts
-TOGETHER = 2  # parts that stay in the nearest cache while rows pass by, in longer stretches
-ROWS = 16  # of a part of a small square
+STRIP = 256  # scores of a part: threads share them in such parts
+TOGETHER = 4  # parts that stay in the nearest cache while rows pass by, in longer stretches
+ROWS = 8  # of a part of a small square, as many as are in a line of a cache
 
 
 @loop

@@ -23,11 +23,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, get_lapack_funcs, solve_triangular
+from scipy.linalg import LinAlgError, solve_triangular
 
 from anynorm.design.blocks import ranges
 from anynorm.design.limits import ROUNDING
 from anynorm.design.threads import run
+from anynorm.design.unlocked import factor_rows, solve_rows
 from anynorm.kernels.rows import KernelRows
 
 Array = NDArray[np.float64]
@@ -39,7 +40,6 @@ _OUTLIVED = 8  # and otherwise this part of it
 _MOST_SETTLED = 3  # the part of the base that may come to its bounds in a step
 _PANEL = 512  # columns that are factored in one piece, where they are many
 _COLUMNS = 64  # that a factor is applied to in one piece
-_CORNER = 128  # columns of a factor whose square on the diagonal is inverted
 _FLOAT64_UP_TO = 2000  # variables for which a float64 factor is tried as well
 _RIDGE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-13}  # of the largest entry
 
@@ -233,7 +233,8 @@ def factor_in_place(Q: NDArray[Any]) -> NDArray[Any]:
     for start in range(0, len(Q), width):
         stop = min(start + width, len(Q))
         own, below = Q[start:stop, start:stop], Q[stop:, start:stop]
-        _factor_square(own)
+        if not factor_rows(own):
+            raise LinAlgError("the matrix is not positive definite")
         if len(below):
             below[:] = _solve_lower(own, np.asfortranarray(below.T)).T
         rest = list(ranges(len(below), 2 * _COLUMNS))
@@ -241,37 +242,17 @@ def factor_in_place(Q: NDArray[Any]) -> NDArray[Any]:
     return Q
 
 
-def _factor_square(Q: NDArray[Any]) -> None:
-    """The lower factor of a square in its place: to LAPACK, rows in memory are an upper half.
-
-    Fresh memory for a copy would cost more than the factor itself.
-    """
-    (potrf,) = get_lapack_funcs(("potrf",), (Q,))
-    upper, info = potrf(Q.T, lower=False, overwrite_a=True)
-    if info:
-        raise LinAlgError("the matrix is not positive definite")
-    if not np.may_share_memory(upper, Q):  # a part of a larger matrix
-        Q[:] = upper.T
-
-
 def _solve_lower(factor: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
     """What a lower factor makes of the columns of `right`, in their place.
 
-    Many columns go to threads, by products: SciPy's solver would let one of them run at a time.
+    SciPy's own solver would let one thread run at a time.
     """
     parts = list(ranges(right.shape[1], _COLUMNS))
-    if len(parts) == 1:
-        return solve_triangular(factor, right, lower=True, overwrite_b=True, check_finite=False)
-    places = list(ranges(len(factor), _CORNER))
-    corners = run(lambda k: np.linalg.inv(factor[places[k], places[k]]), len(places))
 
     def solve(k: int) -> None:
         own = right[:, parts[k]]
         begin = int(own.any(axis=1).argmax())  # above it there is nothing: late for unit vectors
-        for at, corner in zip(places, corners, strict=True):
-            if at.stop > begin:
-                known = slice(min(begin, at.start), at.start)
-                own[at] = corner @ (own[at] - factor[at, known] @ own[known])
+        solve_rows(factor[begin:, begin:], own[begin:])
 
     run(solve, len(parts))
     return right
