@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -9,9 +10,16 @@ import scipy.sparse as sp
 from scipy.linalg.blas import dsyrk
 
 from anynorm.design.column_block import ColumnBlock
-from anynorm.design.interface import Array
+from anynorm.design.interface import Array, Places
 from anynorm.design.limits import ENTRIES_PER_CALL, PAIRS_PER_CALL
 from anynorm.design.watch import look
+
+_Rows = tuple[Array, Array, Array]
+
+# To put the entries in the order of rows takes as long as this many products save: on text of
+# 50,000 rows with 2.9 million entries 30 ms against 2.7 ms.
+_PRODUCTS_FOR_ROWS = 12
+_FLOAT32_SQUARES = 1e-60, 1e60  # of columns: float32 ends at 1e-38 and 3e38
 
 
 class BlockProducts:
@@ -44,19 +52,9 @@ class BlockProducts:
         self._block, self._every = block, np.arange(block.p)
         indptr, indices, values = block.arrays
         self.entries = int(indptr[-1])
-        self._columns: Array | None = None
-        if not indices.size:
-            self._columns = values.reshape(block.p, block.n)
-            return
-        from anynorm.design.column_loops import by_rows  # imports Numba: only where needed
-
-        starts = np.zeros(block.n + 1, dtype=np.int64)
-        self._by_rows = starts, np.empty(indptr[-1], np.uint32), np.empty(indptr[-1])
-        by_rows(*block.arrays, *self._by_rows)
-        pairs = np.cumsum(np.diff(starts).astype(np.float64) ** 2)
-        calls = int(pairs[-1] // PAIRS_PER_CALL) + 1
-        self._cuts = np.searchsorted(pairs, pairs[-1] * np.arange(calls + 1) / calls)
-        self._cuts[-1] = block.n
+        self._columns = None if indices.size else values.reshape(block.p, block.n)
+        self._rows: dict[type, _Rows] = {}
+        self._asked = 0
 
     def matvec(self, w: Array) -> Array:
         """Z w."""
@@ -70,19 +68,31 @@ class BlockProducts:
             return self._block.rmatvec(a, columns=self._every)
         return self._columns @ a
 
-    def normal(self, weights: Array, w: Array) -> Array:
-        """Z'diag(weights) Z w, each row of Z read once."""
-        if self._columns is not None:
-            return self.rmatvec(weights * self.matvec(w))
+    def normal(self, weights: Array, w: Array, *, columns: Places | None = None) -> Array:
+        """Z'diag(weights) Z w over some or all columns, to the digits of float32 at least.
+
+        Sparse rows are read once, as soon as that pays, and shorter numbers in less time.
+        """
+        if columns is None:
+            columns = self._every
+        self._asked += 1
+        if self._columns is not None and columns.size == self._block.p:
+            return self._columns @ (weights * (w @ self._columns))
+        early = self._asked < _PRODUCTS_FOR_ROWS
+        if self._columns is not None or early or not self._most_entries(columns):
+            image = self._block.matvec(w, columns=columns)
+            return self._block.rmatvec(weights * image, columns=columns)
         from anynorm.design.column_loops import add_normal_product
 
-        out, starts = np.zeros(self._block.p), self._by_rows[0]
+        starts, places, entries = self._by_rows(np.float32 if self._fits_float32 else np.float64)
+        coef, out = np.zeros(self._block.p), np.zeros(self._block.p)
+        coef[columns] = w
         calls = int(starts[-1] // ENTRIES_PER_CALL) + 1
         cuts = np.searchsorted(starts, starts[-1] * np.arange(calls + 1) / calls)
         cuts[0], cuts[-1] = 0, self._block.n
         for first, last in pairwise(cuts):
-            add_normal_product(*self._by_rows, weights, w, first, last, out)
-        return out
+            add_normal_product(starts, places, entries, weights, coef, first, last, out)
+        return out[columns]
 
     def gram(self, weights: Array) -> Array:
         """Z'diag(weights) Z in its lower half, Fortran's order; what is above means nothing."""
@@ -90,9 +100,14 @@ class BlockProducts:
             return dsyrk(1.0, (self._columns * np.sqrt(weights)).T, trans=1, lower=1)
         from anynorm.design.column_loops import add_block_gram
 
+        rows = self._by_rows(np.float64)
+        pairs = np.cumsum(np.diff(rows[0]).astype(np.float64) ** 2)
+        calls = int(pairs[-1] // PAIRS_PER_CALL) + 1
+        cuts = np.searchsorted(pairs, pairs[-1] * np.arange(calls + 1) / calls)
+        cuts[-1] = self._block.n
         out = np.zeros((self._block.p, self._block.p))
-        for first, last in pairwise(self._cuts):
-            add_block_gram(*self._by_rows, weights, first, last, out)
+        for first, last in pairwise(cuts):
+            add_block_gram(*rows, weights, first, last, out)
             look()
         return out.T
 
@@ -103,3 +118,31 @@ class BlockProducts:
             return dsyrk(1.0, self._columns * roots[:, None], trans=1, lower=1)
         part = self._block.stored() @ sp.diags_array(roots)
         return np.asarray((part @ part.T).toarray(order="F"))
+
+    def _most_entries(self, columns: Places) -> bool:
+        """Whether rows, which are read whole, take less time than these columns, read twice."""
+        return bool(2 * self._lengths[columns].sum() > self.entries)
+
+    @cached_property
+    def _lengths(self) -> Array:
+        return np.diff(self._block.arrays[0])
+
+    @cached_property
+    def _fits_float32(self) -> bool:
+        """Whether no entry that matters to its column is beyond what float32 can say."""
+        squares = self._block.column_norms_squared()
+        squares = squares[squares > 0]
+        least, most = squares.min(initial=1.0), squares.max(initial=1.0)
+        return bool(_FLOAT32_SQUARES[0] < least and most < _FLOAT32_SQUARES[1])
+
+    def _by_rows(self, kind: type) -> _Rows:
+        """Where rows start, and the columns and values of their entries."""
+        if kind not in self._rows:
+            from anynorm.design.column_loops import by_rows  # imports Numba: only where needed
+
+            starts = np.zeros(self._block.n + 1, dtype=np.int64)
+            places = np.empty(self.entries, np.uint32)
+            entries: Array = np.empty(self.entries, kind)
+            by_rows(*self._block.arrays, starts, places, entries)
+            self._rows[kind] = starts, places, entries
+        return self._rows[kind]

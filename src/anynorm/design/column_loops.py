@@ -197,6 +197,7 @@ def add_block_gram(starts, columns, entries, weights, first, last, out):
 def add_normal_product(starts, columns, entries, weights, w, first, last, out):
     """Add weights_i z_i (z_i'w) to out, over the rows from the first to the last."""
     for i in range(first, last):
-        start, stop = starts[i], starts[i + 1]
-        total = weights[i] * _gathered_dot(columns, entries, start, stop, w)
-        _scatter(columns, entries, start, stop, total, out)
+        if weights[i] != 0.0:
+            start, stop = starts[i], starts[i + 1]
+            total = weights[i] * _gathered_dot(columns, entries, start, stop, w)
+            _scatter(columns, entries, start, stop, total, out)

@@ -142,16 +142,43 @@ def test_a_deadline_ends_the_path(steps):
     assert solution.certificate.dual <= solution.certificate.primal
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-40, 1e40])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
-def test_normal_products_of_a_block(form):
+def test_normal_products_of_a_block(form, scale):
+    """However often they are asked for: sparse rows are put in order first, in short numbers."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 20)) * (rng.random((30, 20)) < 0.3)
-    root, weights, w = rng.normal(size=30), rng.random(30), rng.normal(size=20)
-    block = design_of(form(X)).column_block(np.arange(20), np.arange(30), root)
-    Z = root[:, None] * X
-    np.testing.assert_allclose(
-        BlockProducts(block).normal(weights, w), Z.T @ (weights * (Z @ w)), rtol=1e-12, atol=1e-13
+    X = scale * rng.normal(size=(30, 20)) * (rng.random((30, 20)) < 0.3)
+    root, w = rng.normal(size=30), rng.normal(size=20)
+    weights = rng.random(30) * (rng.random(30) < 0.7)
+    part = BlockProducts(design_of(form(X)).column_block(np.arange(20), np.arange(30), root))
+    Z, most = root[:, None] * X, np.arange(1, 18)
+    for _ in range(20):
+        product = Z.T @ (weights * (Z @ w))
+        size = 1e-6 * np.abs(product).max()
+        np.testing.assert_allclose(part.normal(weights, w), product, rtol=0, atol=size)
+        for columns in (most, most[:3]):
+            some = Z[:, columns]
+            np.testing.assert_allclose(
+                part.normal(weights, w[columns], columns=columns),
+                some.T @ (weights * (some @ w[columns])),
+                rtol=0,
+                atol=size,
+            )
+
+
+def test_what_a_system_leaves_costs_no_more_than_is_enough(monkeypatch):
+    monkeypatch.setattr(crowded, "_FACTOR", 0)  # the diagonal alone
+    rng = np.random.default_rng(0)
+    Z, T, E = rng.normal(size=(60, 50)), rng.random(60) + 0.1, 1e-3 * rng.random(50)
+    part = BlockProducts(
+        design_of(sp.csr_matrix(Z)).column_block(np.arange(50), np.arange(60), np.ones(60))
     )
+    system = crowded._System(part, T, E, (T[:, None] * Z**2).sum(axis=0), np.ones(60), False)
+    left, cost = np.append(rng.normal(size=50), 0.0), rng.random(50)
+    for enough in (1.0, 1e-2, 1e-4):
+        x = system.solve(left.copy(), np.zeros(51), cost, enough, lambda: True)
+        rest = left[:-1] - Z.T @ (T * (Z @ x[:-1])) - E * x[:-1]
+        assert cost @ np.abs(rest) <= 1.01 * enough
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])

@@ -20,6 +20,8 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg.lapack import dposv
 
+from anynorm.design.block_products import BlockProducts
+
 if TYPE_CHECKING:
     from anynorm.design.column_block import ColumnBlock
 
@@ -59,6 +61,7 @@ class QuadraticModel:
         self.bend = float(self.root @ self.root)
         self.keep = np.ones(self.coef.size, dtype=bool)
         self._products: _Products | None = None
+        self.sums = BlockProducts(self.block)
 
     def has_products(self, size: int) -> bool:
         """Whether the products of so many columns take little time."""
@@ -298,15 +301,19 @@ class _NewtonStep:
         self.x[free] += step / root
 
     def _conjugate_gradients(self, target: float, most: int, spend: Callable[[], bool]) -> None:
+        model = self.model
+        self.cost = np.where(self.cheap, 0.0, 1.0)
+        if model.free_bias:
+            costly = self.cost * model.root
+            self.bridge = model.block.rmatvec(costly, columns=self.support)
+            self.total = float(costly @ model.root)
         r = np.where(self.free, self.residual, 0.0)
         direction = r / self.scale
         product = float(r @ direction)
         for _ in range(most):
             if product <= 0 or np.max(np.abs(r) / self.unit) <= 0.3 * target or not spend():
                 break
-            forward = self._push(direction)
-            forward[self.cheap] = 0.0
-            bent = self._pull(forward)
+            bent = self._bent(direction)
             bent += self.model.damping * self.scale * direction
             length = product / float(direction @ bent)
             self.x += length * direction
@@ -314,6 +321,15 @@ class _NewtonStep:
             scaled = r / self.scale
             previous, product = product, float(r @ scaled)
             direction = scaled + (product / previous) * direction
+
+    def _bent(self, x: np.ndarray) -> np.ndarray:
+        """(A, s)'(A x + s t) over the examples that cost."""
+        model, size = self.model, self.support.size
+        out = model.sums.normal(self.cost, x[:size], columns=self.support)
+        if model.free_bias:
+            out += x[-1] * self.bridge
+            out = np.append(out, self.bridge @ x[:size] + x[-1] * self.total)
+        return out
 
     def _push(self, x: np.ndarray) -> np.ndarray:
         """A x + s t."""

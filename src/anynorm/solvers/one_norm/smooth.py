@@ -239,7 +239,7 @@ class SmoothSearch:
         """One model and the step along it; whether the objective falls."""
         p, work = self.problem, self._working_set()
         model = self._model(work)
-        needed = 0.2 * self.goal * self.primal / max(self.size, 1e-300)
+        needed = 0.5 * self.goal * self.primal / max(self.size, 1e-300)
         if self.enough > 0.0:
             needed = 0.5 * self.enough
         target = _FORCING * self.violation
