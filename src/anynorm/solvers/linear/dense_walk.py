@@ -141,7 +141,7 @@ class _DenseWalk:
         self.one_norm = replace(problem, regulariser="l1", feature_scale=None)
         self.dual = RowsDual.of(problem)
         self.newton = ColumnNewton(self.dual, problem.row_weights())
-        self.descent = RowDescent(self.dual, limits.seed)
+        self.descent = RowDescent(self.dual, limits.seed) if rows.every.sparse else None
         self.stiff = False  # whether descent has failed where Newton's method does not
         self.time, self.n_iter = limits.budget(), 0
         self.generosity = GENEROSITY
@@ -370,6 +370,7 @@ class _DenseWalk:
     def _descend(self, budget: Budget) -> _Found | None:
         """By coordinate descent over the rows."""
         assert isinstance(self.columns, SparseBlock)
+        assert self.descent is not None
         beta, scores = self._start()
         bias = self._best_bias(scores) if self.dual.free else self.intercept
         root = None if self.weights is None else np.sqrt(self.weights)
