@@ -1,9 +1,11 @@
-"""The walk where X is dense and has few rows or few columns.
+"""The walk where X is dense and has few rows or few columns, or is sparse and small.
 
 As in `walk`, but the columns still in use lie one after the other in memory, so that the columns to
 drop are found in one pass, and taking out the others is cheap.  A round with fewer columns than
 rows is solved by `column_newton`, others by their dual over the rows, whose matrix X V^2 X' is made
-from the columns in use (`few_rows`).  A round that this misses is handed to `solve_linear`.
+from the columns in use (`few_rows`).  Sparse columns stay sparse: there, coordinate descent over
+the rows (`sparse_rows`) comes first unless very few are left.  A round that this misses is handed
+to `solve_linear`.
 
 Walks for ascending C share X X' and start from each other.  Where the rounds of the last C are
 good enough for the next one, they are handed out again.
@@ -42,6 +44,17 @@ from anynorm.solvers.linear.pruning import (
 )
 from anynorm.solvers.linear.rounds import Round, best_scale, carried_over
 from anynorm.solvers.linear.solve import few_columns_pay, solve_linear
+from anynorm.solvers.linear.sparse_rows import (
+    EPOCHS_BEFORE_NEWTON,
+    MOST_EPOCHS,
+    MOST_SPARSE_COLUMNS,
+    RowDescent,
+    SparseBlock,
+    SparseRows,
+)
+
+_FIRST_GOAL = 0.7  # of the gap: descent sees it at each row's turn, and it is certified afterwards
+_NEXT_GOAL = 0.3  # of what descent saw where that misled
 
 
 @dataclass(frozen=True)
@@ -67,7 +80,7 @@ class WalkLimits:
 
 def walk_dense(
     problem: Problem,
-    rows: FewRows,
+    rows: FewRows | SparseRows,
     limits: WalkLimits,
     start: np.ndarray | None,
     progress: Callable[[Progress], None] | None,
@@ -81,20 +94,22 @@ def walk_dense(
 def walk_dense_over_C(
     problem: Problem,
     Cs: Sequence[float],
-    rows: FewRows,
+    rows: FewRows | SparseRows,
     limits: WalkLimits,
     progress: Callable[[Progress], None] | None,
 ) -> Iterator[list[Round]]:
     """The walks for ascending C, one after the other."""
     rounds: list[Round] = []
+    stiff = False
     for C in Cs:
         at = replace(problem, C=float(C))
         known = carried_over(rounds, at) if rounds else None
         if known is None:
             path = _DenseWalk(at, rows, limits, progress)
+            path.stiff = stiff
             if rounds:
                 path.start_at(rounds[0])
-            known = path.all()
+            known, stiff = path.all(), path.stiff
         rounds = known
         yield rounds
 
@@ -119,7 +134,7 @@ class _DenseWalk:
     def __init__(
         self,
         problem: Problem,
-        rows: FewRows,
+        rows: FewRows | SparseRows,
         limits: WalkLimits,
         progress: Callable[[Progress], None] | None,
     ) -> None:
@@ -127,10 +142,12 @@ class _DenseWalk:
         self.one_norm = replace(problem, regulariser="l1", feature_scale=None)
         self.dual = RowsDual.of(problem)
         self.newton = ColumnNewton(self.dual, problem.row_weights())
+        self.descent = RowDescent(self.dual, limits.seed) if rows.every.sparse else None
+        self.stiff = False  # whether descent has failed where Newton's method does not
         self.time, self.n_iter = limits.budget(), 0
         self.generosity = GENEROSITY
         self.bias_size = problem.bias_feature
-        self.used, self.columns = np.arange(problem.n_coefs), rows.columns
+        self.used, self.columns = np.arange(problem.n_coefs), rows.every
         self.weights: np.ndarray | None = None
         n = problem.n_rows
         self.beta: np.ndarray | None = None  # and X'beta, for the columns in use
@@ -147,9 +164,9 @@ class _DenseWalk:
         if dual is not None:
             self.beta = self.dual.allowed(self.problem.y * dual)
             if self._by_columns():
-                self.pulled = self.columns @ self.beta
+                self.pulled = self.columns.pull(self.beta)
                 self.coef = self.pulled if self.weights is None else self.weights * self.pulled
-                self.scores = self.coef @ self.columns
+                self.scores = self.columns.scores(self.coef)
 
     def start_at(self, known: Round) -> None:
         """Start from the same round with a smaller C: what was at its bound goes to the new one."""
@@ -234,7 +251,7 @@ class _DenseWalk:
     def _inner(self) -> Problem:
         """The round's 2-norm problem, on the columns in use."""
         every = len(self.used) == self.problem.n_coefs
-        X: Any = self.problem.design if every else self.columns.T
+        X: Any = self.problem.design if every else self.columns.X
         scale = None if self.weights is None else np.sqrt(self.weights)
         bias: Any = "free" if self.dual.free else self.bias_size or None
         return replace(self.problem, X=X, feature_scale=scale, intercept=bias)
@@ -283,16 +300,20 @@ class _DenseWalk:
 
     # ------------------------------------------------------------ one round
 
-    def _by_columns(self) -> bool:
+    def _few_columns(self) -> bool:
         """Whether the columns in use are few, and far fewer than the rows."""
-        most = min(MOST_IN_WALK, len(self.scores) // ROWS_PER_COLUMN)
-        return len(self.columns) <= most
+        return len(self.columns) <= min(MOST_IN_WALK, len(self.scores) // ROWS_PER_COLUMN)
+
+    def _by_columns(self) -> bool:
+        """Whether Newton's method over the columns comes first."""
+        first = not self.columns.sparse or self.stiff or len(self.columns) <= MOST_SPARSE_COLUMNS
+        return first and self._few_columns()
 
     def _solve(self) -> tuple[_Found, int]:
         """Solve the round's problem on its smaller side, or else by the other methods."""
         budget, found = self.limits.budget(), None
         if not (self.limits.exact and (self.weights is None or self._same_again())):
-            found = self._solve_columns(budget) if self._by_columns() else self._solve_rows(budget)
+            found = self._solve_itself(budget)
         if found is None or self.limits.exact or not self._reached(found):
             found, more = self._hand_over()
             budget.book(more)
@@ -304,6 +325,19 @@ class _DenseWalk:
         problem, X = self.problem, self._inner().design
         return not problem.loss.smooth and few_columns_pay(X, problem.dual_set, self.limits.tol)
 
+    def _solve_itself(self, budget: Budget) -> _Found | None:
+        """Solve it by the walk's own methods."""
+        if self._by_columns():
+            return self._solve_columns(budget)
+        if not self.columns.sparse:
+            return self._solve_rows(budget)
+        found = self._descend(budget)
+        if self._few_columns() and not (found and self._reached(found)):
+            # The next rounds, and those with a larger C, are no easier.
+            self.stiff = True
+            found = self._solve_columns(budget)
+        return found
+
     def _solve_columns(self, budget: Budget) -> _Found:
         """By Newton's method, from the model so far."""
         warm = self.beta is not None
@@ -313,7 +347,7 @@ class _DenseWalk:
         if self.bias_size:
             precision = 1.0 / self.bias_size**2
         coef, scores, self.beta, made = self.newton.solve(
-            self.columns,
+            self.columns.table,
             root,
             (self.coef, self.intercept, self.scores, beta),
             precision=precision,
@@ -322,7 +356,7 @@ class _DenseWalk:
             budget=budget,
         )
         budget.book(made)
-        self.pulled = self.columns @ self.beta
+        self.pulled = self.columns.pull(self.beta)
         return self._found(coef, scores)
 
     def _solve_rows(self, budget: Budget) -> _Found:
@@ -335,19 +369,43 @@ class _DenseWalk:
                 self._matrix(chosen), chosen, beta, scores, tol=0.5 * self.limits.tol, budget=budget
             )
             budget.book(made)
-            self.beta, self.pulled = beta, self.columns @ beta
+            self.beta, self.pulled = beta, self.columns.pull(beta)
             coef = self.pulled if self.weights is None else self.weights * self.pulled
-            found = self._found(coef, coef @ self.columns)
+            found = self._found(coef, self.columns.scores(coef))
             if self._reached(found) or not budget.left:
                 break
             scores = self._kernel_scores()
+        return found
+
+    def _descend(self, budget: Budget) -> _Found | None:
+        """By coordinate descent over the rows."""
+        assert isinstance(self.columns, SparseBlock)
+        assert self.descent is not None
+        beta, scores = self._start()
+        bias = self._best_bias(scores) if self.dual.free else self.intercept
+        root = None if self.weights is None else np.sqrt(self.weights)
+        precision = 0.0 if self.dual.free else np.inf
+        if self.bias_size:
+            precision = 1.0 / self.bias_size**2
+        most = EPOCHS_BEFORE_NEWTON if self._few_columns() else MOST_EPOCHS
+        self.descent.begin(self.columns, root, beta, bias, precision=precision, most=most)
+        goal, found = _FIRST_GOAL * self.limits.tol, None
+        while self.descent.go_on(goal, budget):
+            self.beta = self.dual.allowed(self.descent.beta)
+            self.pulled = self.columns.pull(self.beta)
+            coef = self.pulled if self.weights is None else self.weights * self.pulled
+            found = self._found(coef, self.columns.scores(coef))
+            if self._reached(found):
+                break
+            # Rows were left out too early, or the gap seen on the way flattered.
+            goal = _NEXT_GOAL * min(self.descent.gap, goal)
         return found
 
     def _start(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the round starts: beta and K beta."""
         if self.beta is None:
             return np.zeros(len(self.scores)), np.zeros(len(self.scores))
-        if self.weights is None:
+        if self.weights is None and isinstance(self.rows, FewRows):
             scores = self.rows.gram @ self.beta + self.bias_size**2 * float(self.beta.sum())
         else:
             scores = self._kernel_scores()
@@ -359,15 +417,15 @@ class _DenseWalk:
         assert self.beta is not None
         pulled = self.pulled
         coef = pulled if self.weights is None else self.weights * pulled
-        scores: np.ndarray = coef @ self.columns + self.bias_size**2 * float(self.beta.sum())
-        return scores
+        return self.columns.scores(coef) + self.bias_size**2 * float(self.beta.sum())
 
     def _matrix(self, rows: np.ndarray | None) -> np.ndarray:
         """The n x n matrix of the round, or its part for some rows."""
         if self.weights is None:
+            assert isinstance(self.rows, FewRows)
             matrix = self.rows.gram.copy()
         else:
-            matrix = weighted_gram(self.columns, self.weights, rows)
+            matrix = weighted_gram(self.columns.table, self.weights, rows)
         if self.bias_size:
             matrix += self.bias_size**2
         return matrix
@@ -420,10 +478,10 @@ class _DenseWalk:
         )
         assert solution.coef is not None
         self.beta = self.dual.y * solution.dual
-        self.pulled = self.columns @ self.beta
+        self.pulled = self.columns.pull(self.beta)
         coef = solution.coef[: len(self.columns)]
         known = solution.certificate
-        found = coef, solution.intercept, coef @ self.columns, known.primal, known.dual, known
+        found = coef, solution.intercept, self.columns.scores(coef), known.primal, known.dual, known
         return _Found(*found), solution.n_iter
 
     def _report(self, state: Progress) -> None:
@@ -461,7 +519,7 @@ class _DenseWalk:
         way = float(np.linalg.norm(self.beta - self.known_beta))
         if self.known_largest + self.rows.longest * way <= 1.0:
             return False
-        self._know(self.rows.columns @ self.beta)
+        self._know(self.rows.every.pull(self.beta))
         return True
 
     def _know(self, pull: np.ndarray) -> None:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from anynorm.solvers.linear import pair_loops as loops
 from anynorm.solvers.linear.pair_loops import code_of
 from anynorm.solvers.linear.pruning import Allowance
 from anynorm.solvers.linear.rounds import Round
+
+if TYPE_CHECKING:
+    from anynorm.solvers.linear.sparse_rows import SparseBlock
 
 _MOST_ROWS = 2000  # their n x n matrix has 32 MB
 ROWS_PER_COLUMN = 2  # up to which the n x n matrix does for a walk: 600 x 300 0.5 s, over p x p 8 s
@@ -55,17 +58,20 @@ def few_rows_suit(
     return few and small and bounded and tol >= _SMALLEST_TOL
 
 
-class DenseColumns:
-    """Problems on one X with X dense, and without the columns that are zero.
+class UsedColumns:
+    """Problems on one X without the columns that are zero, and with X dense unless `sparse`.
 
-    These are most columns of a part of a text, and nothing but work where X is dense.  A sparse X
-    and its dense copy make the same problems.
+    These are most columns of a part of a text, and nothing but work where X is dense, where a
+    sparse X and its dense copy make the same problems.
     """
 
-    def __init__(self, X: Design) -> None:
+    def __init__(self, X: Design, *, sparse: bool) -> None:
         self.X, self.p = X, X.p
         self.used = _or_one(np.flatnonzero(X.column_entries()))
         part = X if len(self.used) == X.p else X.take_columns(self.used)
+        if sparse:
+            self.X = part
+            return
         if X.sparse:
             self.X = part = design_of(part.dense())
         filled = _or_one(np.flatnonzero(part.dense().any(axis=0)))
@@ -104,8 +110,39 @@ def _or_one(columns: np.ndarray) -> np.ndarray:
     return columns if len(columns) else np.arange(1)
 
 
+class DenseBlock:
+    """Columns of X one after the other in memory: ``table[j]`` is the j-th."""
+
+    sparse, looks = False, _LOOKS
+
+    def __init__(self, table: np.ndarray) -> None:
+        self.table = table
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def X(self) -> np.ndarray:
+        """The columns as a matrix."""
+        return self.table.T
+
+    def pull(self, beta: np.ndarray) -> np.ndarray:
+        """X'beta."""
+        out: np.ndarray = self.table @ beta
+        return out
+
+    def scores(self, coef: np.ndarray) -> np.ndarray:
+        """X coef."""
+        out: np.ndarray = coef @ self.table
+        return out
+
+    def entries(self) -> tuple[Any, ...]:
+        """The columns as `drop_columns` takes them."""
+        return (self.table,)
+
+
 class FewRows:
-    """X, dense, with its columns one after the other in memory: ``columns[j]`` is column j.
+    """X, dense.
 
     What all problems on the same rows share, whatever their labels, weights and C; they must be
     solved one after the other.
@@ -114,6 +151,11 @@ class FewRows:
     def __init__(self, X: Design) -> None:
         self.columns = X.dense_transposed()
         self._space = np.empty((0, X.n))
+
+    @property
+    def every(self) -> DenseBlock:
+        """All columns."""
+        return DenseBlock(self.columns)
 
     @cached_property
     def gram(self) -> np.ndarray:
@@ -125,12 +167,12 @@ class FewRows:
         """The largest 2-norm of a column."""
         return math.sqrt(float(np.einsum("ij,ij->i", self.columns, self.columns).max(initial=0.0)))
 
-    def take(self, places: np.ndarray) -> np.ndarray:
+    def take(self, places: np.ndarray) -> DenseBlock:
         """The columns in these places, until the next call: memory is used again."""
         if len(self._space) < len(places):
             self._space = np.empty((len(places), self.columns.shape[1]))
         out = self._space[: len(places)]
-        return np.take(self.columns, places, axis=0, out=out, mode="clip")
+        return DenseBlock(np.take(self.columns, places, axis=0, out=out, mode="clip"))
 
 
 def weighted_gram(
@@ -221,7 +263,7 @@ class RowsDual:
 
     def drop(
         self,
-        columns: np.ndarray,
+        columns: DenseBlock | SparseBlock,
         order: np.ndarray,
         model: tuple[np.ndarray, float, np.ndarray],
         norm: float,
@@ -229,14 +271,13 @@ class RowsDual:
     ) -> tuple[int, np.ndarray, float, float]:
         """How many columns of a model go, in `order`; the scores, the margin and the bias then.
 
-        `columns[j]` is column j of X, `model` has its coefficients, bias and scores, and `norm` is
-        its 1-norm.
+        `model` has the coefficients of the columns, its bias and scores; `norm` is its 1-norm.
         """
         coef, bias, scores = model
         scores, out = scores.copy(), np.array([1.0, bias])
-        every, left = 1 + len(order) // _LOOKS, np.empty(len(scores))
-        given = columns, coef, order, len(order), every, scores, left
-        drop_columns = code_of(loops.drop_columns)
+        every, left = 1 + len(order) // columns.looks, np.empty(len(scores))
+        given = *columns.entries(), coef, order, len(order), every, scores, left
+        drop_columns = loops.dropping(sparse=columns.sparse)
         count = drop_columns(*self._rows, self.free, *given, norm, np.array(allowance), out)
         return count, scores, float(out[loops.MARGIN]), float(out[loops.BIAS])
 

@@ -28,6 +28,18 @@ MARGIN, BIAS = range(2)  # and others
 
 
 @functools.cache
+def dropping(*, sparse: bool) -> Callable[..., int]:
+    """`drop_columns` as machine code, for dense or for sparse columns."""
+    from anynorm.design.machine_code import machine_code  # imports LLVM: only where needed
+
+    matrix: Any = _subtract_dense, None, None, _VECTOR
+    if sparse:
+        matrix = _subtract_sparse, _PLACES, Vector("int32"), _VECTOR
+    kinds = _VECTOR, _PLACES, int, int, _VECTOR, _VECTOR, float, _VECTOR, _VECTOR
+    return machine_code(drop_columns, *_ROWS, int, *matrix, *kinds)
+
+
+@functools.cache
 def code_of(function: Callable[..., int | None]) -> Callable[..., int]:
     """One of the functions below that have kinds, as machine code."""
     from anynorm.design.machine_code import machine_code  # imports LLVM: only where needed
@@ -140,7 +152,7 @@ def _middle(n, lower, upper, beta, gradient):
     return best if worst == math.inf else 0.5 * (best + worst)
 
 
-def _cost(residual, lower, upper, shift):
+def cost_of(residual, lower, upper, shift):
     """What one residual costs."""
     if shift > 0:
         at = min(max(residual / shift, lower), upper)
@@ -157,7 +169,7 @@ def _total_cost(n, rows, scores, bias):
     y, lower, upper, shift = rows
     total = 0.0
     for k in range(n):
-        total += _cost(y[k] - scores[k] - bias, lower[k], upper[k], shift[k])
+        total += cost_of(y[k] - scores[k] - bias, lower[k], upper[k], shift[k])
     return total
 
 
@@ -167,7 +179,7 @@ def _excess(n, rows, beta, gradient, bias):
     total = 0.0
     for k in range(n):
         residual = -gradient[k] - shift[k] * beta[k] - bias
-        cost = _cost(residual, lower[k], upper[k], shift[k])
+        cost = cost_of(residual, lower[k], upper[k], shift[k])
         total += cost - beta[k] * (residual - 0.5 * shift[k] * beta[k])
     return total
 
@@ -288,6 +300,9 @@ def drop_columns(
     upper,
     shift,
     free,
+    subtract,
+    starts,
+    places,
     columns,
     coef,
     order,
@@ -303,8 +318,8 @@ def drop_columns(
 
     `scores` become those without them; `out` has the bias.  With the hinge, what is left may be
     scaled up until it has no slack, by 1 over the margin that is left in `out` with its bias.
-    `norm` is the 1-norm before.  The loss is looked at after `every` so many columns.  The rows of
-    `columns` are the columns of X; `left` is room for n numbers.
+    `norm` is the 1-norm before.  The loss is looked at after `every` so many columns.  `subtract`
+    knows how the columns of X are stored; `left` is room for n numbers.
     """
     rows, bias = (y, lower, upper, shift), out[BIAS]
     hinge = True
@@ -317,10 +332,9 @@ def drop_columns(
     out[MARGIN] = 1.0
     until_look = every
     for k in range(count):
-        size, first = coef[order[k]], order[k] * n
+        size = coef[order[k]]
         dropped += abs(size)
-        for i in range(n):
-            left[i] -= size * columns[first + i]
+        subtract(n, starts, places, columns, order[k], size, left)
         until_look -= 1
         if until_look > 0 and k < count - 1:
             continue
@@ -345,6 +359,18 @@ def drop_columns(
     return gone
 
 
+def _subtract_dense(n, _, __, columns, j, size, left):
+    """Subtract size * column j of X, which is row j of `columns`."""
+    for i in range(n):
+        left[i] -= size * columns[j * n + i]
+
+
+def _subtract_sparse(_, starts, places, entries, j, size, left):
+    """Subtract size * column j of X, whose entries begin at ``starts[j]``, in rows `places`."""
+    for e in range(starts[j], starts[j + 1]):
+        left[places[e]] -= size * entries[e]
+
+
 _VECTOR, _PLACES = Vector(), Vector("int64")
 _ROWS: Any = int, _VECTOR, _VECTOR, _VECTOR, _VECTOR
 _KINDS: dict[Callable[..., Any], Any] = {
@@ -354,8 +380,4 @@ _KINDS: dict[Callable[..., Any], Any] = {
     mirror: (int, _VECTOR),
     least_margin: (*_ROWS, int, _VECTOR, _VECTOR, float, _VECTOR),
     middle_bias: (*_ROWS[:4], _VECTOR, _PLACES, _VECTOR),
-    drop_columns: (
-        *(*_ROWS, int, _VECTOR, _VECTOR, _PLACES, int, int),
-        *(_VECTOR, _VECTOR, float, _VECTOR, _VECTOR),
-    ),
 }

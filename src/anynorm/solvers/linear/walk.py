@@ -12,10 +12,10 @@ more than the round's duality gap (Theorem 2).  The constraints of the dual do n
 each round starts from the dual variables of the last.
 
 Features are weighted inside the solver: X is neither copied nor rescaled, except where dense data
-of few rows and many columns give an n x n matrix (`dense_walk`).  Weights shrink geometrically
-but do not reach zero; between two rounds, columns that do not matter are dropped, and columns
-dropped before come back where they are missed (`pruning`).  Once few columns are left they are
-taken out of X.
+of few rows and many columns give an n x n matrix, and where sparse data are small (`dense_walk`).
+Weights shrink geometrically but do not reach zero; between two rounds, columns that do not matter
+are dropped, and columns dropped before come back where they are missed (`pruning`).  Once few
+columns are left they are taken out of X.
 
 A free bias has no weight.  A regularised one is a feature, re-weighted like all others.
 """
@@ -35,13 +35,14 @@ from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.linear.column_newton import MOST_IN_WALK, few_columns_suit
 from anynorm.solvers.linear.few_rows import (
     ROWS_PER_COLUMN,
-    DenseColumns,
     FewRows,
+    UsedColumns,
     few_rows_suit,
 )
 from anynorm.solvers.linear.pruning import GENEROSITY, WalkModel, less_generous, prune, take_back
 from anynorm.solvers.linear.rounds import Round
 from anynorm.solvers.linear.solve import SMALL_ENTRIES, solve_linear
+from anynorm.solvers.linear.sparse_rows import SparseRows, sparse_rows_suit
 
 _FEW = 8  # an eighth of the entries is few enough for a copy of its own
 _SMALL = 4_000_000  # entries; of a small matrix three quarters will do
@@ -110,11 +111,13 @@ def walk(
         from anynorm.solvers.linear.dense_walk import WalkLimits, walk_dense  # Numba
 
         small = problem.n_rows * problem.n_coefs <= SMALL_ENTRIES
-        exact = exact and small and not few_rows_suit(problem, tol)
+        sparse = sparse_rows_suit(problem, tol)
+        exact = exact and small and not sparse and not few_rows_suit(problem, tol)
         limits = WalkLimits(n_rounds, prune, tol, max_iter, deadline, seed, exact)
-        dense = DenseColumns(problem.design)
-        found = walk_dense(dense.problem(problem), FewRows(dense.X), limits, start, progress)
-        return dense.rounds(found, problem)
+        used = UsedColumns(problem.design, sparse=sparse)
+        rows = SparseRows(used.X) if sparse else FewRows(used.X)
+        found = walk_dense(used.problem(problem), rows, limits, start, progress)
+        return used.rounds(found, problem)
     options = {"max_iter": max_iter, "seed": seed, "exact": exact}
     path = _Walk(problem, prune, tol, deadline, progress, options)
     rounds = [path.first(start)]
@@ -156,14 +159,15 @@ def walk_over_C(
         from anynorm.solvers.linear.dense_walk import WalkLimits, walk_dense_over_C  # Numba
 
         limits = WalkLimits(n_rounds, prune, tol, max_iter, deadline, seed, exact=False)
-        dense = DenseColumns(problems[0].design)
-        rows = FewRows(dense.X)
+        sparse = sparse_rows_suit(problems[0], tol)
+        used = UsedColumns(problems[0].design, sparse=sparse)
+        rows = SparseRows(used.X) if sparse else FewRows(used.X)
         walks = [
-            walk_dense_over_C(dense.problem(one), Cs, rows, limits, progress) for one in problems
+            walk_dense_over_C(used.problem(one), Cs, rows, limits, progress) for one in problems
         ]
         for C, found in zip(Cs, zip(*walks, strict=True), strict=True):
             at = [replace(one, C=float(C)) for one in problems]
-            yield [dense.rounds(*pair) for pair in zip(found, at, strict=True)]
+            yield [used.rounds(*pair) for pair in zip(found, at, strict=True)]
         return
     for C in Cs:
         yield [
@@ -188,6 +192,8 @@ def shared_over_C(problem: Problem, tol: float) -> bool:
     They stop at `tol`, where a single walk of a small problem goes on to the last digits, unless
     it has far more columns than rows.
     """
+    if sparse_rows_suit(problem, tol):
+        return True
     few_rows = few_rows_suit(problem, tol, columns_per_row=1 / ROWS_PER_COLUMN)
     return few_rows or few_columns_suit(problem.design, problem.dual_set, tol, most=MOST_IN_WALK)
 

@@ -1,0 +1,227 @@
+"""Machine code for dual coordinate descent over sparse rows, many epochs to a call.
+
+    minimise_beta   1/2 ||A'beta||^2 + 1/2 sum shift_i beta_i^2 - y'beta,   lower <= beta <= upper
+
+as `coordinate_descent` does it, with ``u = A'beta`` kept up to date: over-relaxed steps, rows that
+stay at a bound left out, and a bias that follows ``sum(beta)`` around a centre that moves after
+each epoch.  There the matrix is too large for the cache, and the rows are visited in blocks; here
+it is small, and an epoch is over before Python has begun another.
+
+An epoch ends the call where the gap that it has seen on its way is small enough: at each row as it
+was when its turn came or, where no variable is at an upper bound of the hinge, with the scores
+scaled up until no slack is left.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+
+from anynorm.design.addresses import Vector
+from anynorm.design.limits import FLOOR
+from anynorm.solvers.linear.pair_loops import cost_of
+
+BIAS, VARIANCE, LEASH = range(3)  # the bias; what it and its centre move by, for each sum(beta)
+LEAST, LARGEST = 3, 4  # gradients beyond which a variable at its bound is left out
+GAP, GOAL, EMPTY = 5, 6, 7  # relative gap as seen on the way, and as wanted; the loss of no model
+EPOCHS = 8  # made so far
+N_NUMBERS = 9  # of these
+
+_RELAXATION = 1.3  # step length while rows still move to and from their bounds
+_SETTLED_RELAXATION = 1.6  # and once a linear system is left, where SOR gains from longer steps
+_SMOOTH_RELAXATION = 1.2  # and with squared slacks, whose duals are better conditioned
+_SETTLED = 1.1  # rows that take part per free one: nearly all that still do are free
+_TINY = 1e-300  # as good as zero, and safe to divide by
+
+
+@functools.cache
+def descent() -> Callable[..., int]:
+    """`descend_rows` as machine code."""
+    from anynorm.design.machine_code import machine_code  # imports LLVM: only where needed
+
+    numbers, indices = Vector(), Vector("int32")
+    rows = int, numbers, numbers, numbers, numbers
+    matrix = Vector("int64"), indices, numbers, numbers
+    orders = int, Vector("int64")
+    state = numbers, int, numbers, indices, numbers
+    return machine_code(descend_rows, *rows, *matrix, *orders, *state, int)
+
+
+@functools.cache
+def preparation() -> Callable[..., int]:
+    """`prepare_rows` as machine code."""
+    from anynorm.design.machine_code import machine_code  # imports LLVM: only where needed
+
+    numbers, indices = Vector(), Vector("int32")
+    matrix = int, Vector("int64"), indices, numbers
+    return machine_code(prepare_rows, *matrix, *[numbers] * 3, int, *[numbers] * 4)
+
+
+@functools.cache
+def cutting() -> Callable[..., int]:
+    """`cut_columns` as machine code."""
+    from anynorm.design.machine_code import machine_code  # imports LLVM: only where needed
+
+    matrix = Vector("int64"), Vector("int32"), Vector()
+    return machine_code(cut_columns, *matrix, int, Vector("int64"), *matrix)
+
+
+@functools.cache
+def turning() -> Callable[..., int]:
+    """`turn_round` as machine code."""
+    from anynorm.design.machine_code import machine_code  # imports LLVM: only where needed
+
+    matrix = Vector("int64"), Vector("int32"), Vector()
+    return machine_code(turn_round, int, int, *matrix, *matrix)
+
+
+def cut_columns(starts, places, entries, count, chosen, out_starts, out_places, out_entries):
+    """Copy the chosen columns of a matrix in CSC, of which there are `count`."""
+    stored = 0
+    for k in range(count):
+        out_starts[k] = stored
+        for e in range(starts[chosen[k]], starts[chosen[k] + 1]):
+            out_places[stored] = places[e]
+            out_entries[stored] = entries[e]
+            stored += 1
+    out_starts[count] = stored
+
+
+def turn_round(n, m, starts, places, entries, out_starts, out_places, out_entries):
+    """From m columns in CSC to n rows in CSR."""
+    for i in range(n + 1):
+        out_starts[i] = 0
+    for e in range(starts[m]):
+        out_starts[places[e] + 1] += 1
+    for i in range(n):
+        out_starts[i + 1] += out_starts[i]
+    for j in range(m):
+        for e in range(starts[j], starts[j + 1]):
+            at = out_starts[places[e]]
+            out_places[at] = j
+            out_entries[at] = entries[e]
+            out_starts[places[e]] = at + 1
+    for k in range(n):
+        out_starts[n - k] = out_starts[n - k - 1]
+    out_starts[0] = 0
+
+
+def prepare_rows(n, starts, places, values, root, beta, shift, m, scaled, u, squares, mean):
+    """The entries of A = X V, u = A'beta, the squared norms of the rows plus shift, and their mean.
+
+    `scaled` becomes the former, and `squares` is what a step divides by where no bias moves.
+    """
+    for j in range(m):
+        u[j] = 0.0
+        mean[j] = 0.0
+    for i in range(n):
+        total, at = 0.0, beta[i]
+        for e in range(starts[i], starts[i + 1]):
+            value = values[e] * root[places[e]]
+            scaled[e] = value
+            total += value * value
+            u[places[e]] += at * value
+            mean[places[e]] += value / n
+        squares[i] = total + shift[i]
+
+
+def descend_rows(
+    n,
+    y,
+    lower,
+    upper,
+    shift,
+    starts,
+    places,
+    values,
+    curvature,
+    n_orders,
+    orders,
+    beta,
+    m,
+    u,
+    awake,
+    numbers,
+    most,
+):
+    """Improve beta and u for at most `most` epochs, until the gap is reached; returns the epochs.
+
+    Row i of A has its entries from ``starts[i]`` on.  `orders` has `n_orders` orders of the rows,
+    one after the other; `awake` is 0 for rows that are left out.
+    """
+    smooth, hinge = 0.0, True
+    for i in range(n):
+        smooth += shift[i]
+        hinge = hinge and not (shift[i] > 0 or lower[i] * upper[i] < 0)
+    relaxation = _SMOOTH_RELAXATION if smooth > 0 else _RELAXATION
+    made = 0
+    while made < most:
+        first = (int(numbers[EPOCHS]) - n_orders * int(numbers[EPOCHS] / n_orders)) * n
+        bias, variance = numbers[BIAS], numbers[VARIANCE]
+        least, largest, gap = math.inf, -math.inf, 0.0
+        active, free, bounded = 0, 0, False
+        for position in range(n):
+            i = orders[first + position]
+            if awake[i] == 0:
+                continue
+            begin, end = starts[i], starts[i + 1]
+            gradient = bias - y[i] + shift[i] * beta[i]
+            for e in range(begin, end):
+                gradient += values[e] * u[places[e]]
+            at = beta[i]
+            residual = shift[i] * at - gradient
+            missed = cost_of(residual, lower[i], upper[i], shift[i])
+            gap += missed - at * (residual - 0.5 * shift[i] * at)
+            active += 1
+            projected = gradient
+            if at == lower[i]:
+                if gradient > numbers[LARGEST]:
+                    awake[i] = 0
+                projected = min(gradient, 0.0)
+            elif at == upper[i]:
+                if gradient < numbers[LEAST]:
+                    awake[i] = 0
+                projected = max(gradient, 0.0)
+            else:
+                free += 1
+            least, largest = min(least, projected), max(largest, projected)
+            if projected == 0.0 or awake[i] == 0:
+                continue
+            new = at - relaxation * gradient / curvature[i]
+            new = min(max(new, lower[i]), upper[i])
+            if new != at:
+                beta[i] = new
+                step = new - at
+                bias += variance * step
+                for e in range(begin, end):
+                    u[places[e]] += step * values[e]
+        made += 1
+        numbers[EPOCHS] += 1.0
+        numbers[LEAST] = least if least < 0 else -math.inf
+        numbers[LARGEST] = largest if largest > 0 else math.inf
+        total, gain, square = 0.0, 0.0, 0.0
+        for i in range(n):
+            total += beta[i]
+            gain += beta[i] * (y[i] - 0.5 * shift[i] * beta[i])
+            bounded = bounded or (beta[i] != 0 and (beta[i] == lower[i] or beta[i] == upper[i]))
+        for j in range(m):
+            square += u[j] * u[j]
+        numbers[BIAS] = bias
+        if variance > 0 and numbers[EPOCHS] > 2:  # the first two find a scale
+            numbers[BIAS] = variance * (bias / numbers[LEASH] + total)
+        value = gain - 0.5 * square
+        # To balance beta costs what is taken from it, and as much for the bias that goes with it.
+        gap += 2.0 * abs(total) if variance == numbers[LEASH] else 0.0
+        numbers[GAP] = gap / max(max(value, FLOOR * numbers[EMPTY]), _TINY)
+        if hinge and not bounded and square > 0:
+            margin = 1.0 - max(-least, largest)
+            if margin > 0:
+                primal = 0.5 * square / (margin * margin)
+                numbers[GAP] = min(numbers[GAP], (primal - value) / primal)
+        if numbers[GAP] <= numbers[GOAL] or (least >= 0 and largest <= 0):
+            break
+        if not smooth > 0:
+            settled = active < _SETTLED * free
+            relaxation = _SETTLED_RELAXATION if settled else _RELAXATION
+    return made
