@@ -169,8 +169,8 @@ def _both_ways(work: Callable[[], Any], share: float) -> list[_Run]:
     """Run it by turns with the threads that libraries take by themselves and with one thread.
 
     All in one process: the same data at another place in memory take up to a fifth more or less.
-    The wall times of the pairs, the one with one thread second, are an answer of their own.  Where
-    the first pair has taken `share` seconds it is the only one, else it does not count.
+    The first run, which may load code and takes memory from the system, does not count.  The wall
+    times of the pairs, the one with one thread second, are an answer of their own.
     """
     from threadpoolctl import threadpool_limits
 
@@ -178,15 +178,17 @@ def _both_ways(work: Callable[[], Any], share: float) -> list[_Run]:
         with threadpool_limits(1 if one_thread else None):
             return _once(work)
 
+    run(one_thread=False)
     began = time.monotonic()
-    pairs = [(run(one_thread=False), run(one_thread=True))]
-    while len(pairs) <= _MOST_PAIRS and time.monotonic() - began < share:
+    pairs: list[tuple[_Run, _Run]] = []
+    while not pairs or (len(pairs) < _MOST_PAIRS and time.monotonic() - began < share):
         if len(pairs) % 2:  # the first of two may find another machine than the second
+            left = run(one_thread=False)
+            pairs.append((left, run(one_thread=True)))
+        else:
             held = run(one_thread=True)
             pairs.append((run(one_thread=False), held))
-        else:
-            pairs.append((run(one_thread=False), run(one_thread=True)))
-    _answer({"pairs": [[left.wall, held.wall] for left, held in pairs[1:] or pairs]})
+    _answer({"pairs": [[left.wall, held.wall] for left, held in pairs]})
     return [held for _, held in pairs]
 
 
