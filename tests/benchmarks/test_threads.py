@@ -68,3 +68,10 @@ def test_every_benchmark_that_times_us_is_there():
         if any(key.endswith("ours") for key in vars(importlib.import_module(f"benchmarks.{name}")))
     }
     assert timed - {"start"} == set(threads.BENCHMARKS)  # first fits are compiled and imported
+
+
+def test_the_order_of_two_runs_does_not_count():
+    """Of one fit each second run took a fifth longer, with one thread or with two."""
+    pairs = [[1.9, 1.5], [1.5, 1.9], [1.9, 1.5], [1.5, 1.9], [1.9, 1.5]]
+    assert harness.turns_row("", pairs, 0.95).ratio == pytest.approx(1.0)
+    assert harness.turns_row("", [[2.0, 1.0]], 0.95).ratio == 0.5
