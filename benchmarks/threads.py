@@ -4,10 +4,10 @@
 
 Whatever a row times of ours runs by turns with the threads that BLAS and others take by themselves
 and with one thread, in one process that has nothing about threads in its environment; the ratio is
-the median over every two pairs of runs, so what the machine does besides is in both.  What is asked of us
-alone is in the functions named ``..._ours``; the peers are left out, and with them what has nothing
-to do with the threads of a fit: first fits, imports, memory, and what is counted in entries or in
-per cent.
+the median over every two pairs of runs, so what the machine does besides is in both.  What is asked
+of us alone is in the functions named ``..._ours``; the peers are left out, and with them what has
+nothing to do with the threads of a fit: first fits, imports, memory, and what is counted in entries
+or in per cent.
 
 Times are wall times, which only a quiet machine can tell.
 """
