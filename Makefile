@@ -19,6 +19,7 @@
 #   make bench-small   BudgetSVC(strict=True) against other ways to B support vectors (an hour)
 #   make bench-bridge  min_norm_point and ConstrainedLasso against their peers (five minutes)
 #   make bench-cores   all cores against one and against oneDAL, and BLAS left alone (ten minutes)
+#   make bench-threads every row of the above with BLAS left alone and with one thread, ours only (half an hour)
 #   make bench-dask    rows on two Dask workers against one process and dask-ml (five minutes)
 #   make bench-gpu     kernel machines on a GPU against scikit-learn, memory and TorchKM (ARGS="--quick --device cpu" without one)
 #   make bench-start   first fits in fresh processes, nothing compiled and all of it, beside skglm (twenty minutes)
@@ -37,7 +38,7 @@ PAPERS := papers-walk papers-path papers-kernel papers-bridge
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-oldest test-adversarial test-browser test-dask test-gpu lint docs picture dist bench-dask bench-gpu clean $(BENCHMARKS) $(PAPERS)
+.PHONY: help demo test test-oldest test-adversarial test-browser test-dask test-gpu lint docs picture dist bench-threads bench-dask bench-gpu clean $(BENCHMARKS) $(PAPERS)
 
 BIN := .venv/bin
 ROOT := $(CURDIR)
@@ -116,6 +117,10 @@ $(BENCHMARKS): bench-%:
 	@sh tools/environment.sh bench
 	$(BIN)/python -m benchmarks.$* $(ARGS)
 	@$(BIN)/python -m benchmarks.report
+
+bench-threads:
+	@sh tools/environment.sh bench
+	$(BIN)/python -m benchmarks.threads $(ARGS)
 
 bench-dask:
 	@sh tools/environment.sh bench,dask

@@ -5,8 +5,9 @@
 * ``n_jobs`` of all cores against ``n_jobs=1``, both with the number of BLAS threads that a user
   has who sets nothing.
 * The same of scikit-learn-intelex, at the tolerance at which it reaches our gap.
-* The same fits with ``n_jobs=1``, BLAS left alone against BLAS with one thread from the start: no
-  fit may be slower because there are more cores.
+* Fits with ``n_jobs=1``, BLAS left alone against BLAS with one thread, by turns in one process: no
+  fit may be slower because there are more cores.  `benchmarks.threads` does it for every row of the
+  other benchmarks.
 
 Times are wall times, which only a quiet machine can tell.  Goals depend on its cores: the ones of
 16 cores, 1.6 for two of them.
@@ -31,6 +32,7 @@ from benchmarks.harness import Row, seconds
 CORES = os.cpu_count() or 1
 MANY = 16  # cores, that the goals of the table are for
 SOME_GOAL = 1.6  # times as fast with all cores where there are fewer, from two on
+TURNS = 10.0  # seconds for runs with BLAS left alone and with one thread
 DEFAULT_GOAL = 0.95  # of the speed with one BLAS thread that the default must have
 LONG_FIT = 20.0  # seconds for SVC on 40,000 rows with 16 cores
 GAP = 1e-3
@@ -104,9 +106,8 @@ class Run:
 
     def timed(self, name: str, n: int, p: int, C: float, n_jobs: int, blas: int) -> dict[str, Any]:
         """A measurement in a process of its own, whose BLAS would take so many threads."""
-        variables = {f"{library}_NUM_THREADS": str(blas) for library in harness.THREADS}
-        sizes = {"n": max(60, int(n * self.part)), "p": p, "C": C, "n_jobs": n_jobs}
-        given = {"name": name, **sizes, "repeats": self.repeats}
+        variables = dict.fromkeys(harness.THREADS, str(blas))
+        given = self._given(name, n, p, C, n_jobs)
         result: dict[str, Any] = harness.call(
             "benchmarks.cores:measure", given, limit=self.limit, environment=variables
         )
@@ -130,7 +131,7 @@ class Run:
         n = max(60, int(n * self.part))
         given = {"n": n, "p": p, "C": C, "repeats": self.repeats}
         ours = dataclasses.replace(self, part=1.0).timed("SVC", n, p, C, CORES, CORES)
-        variables = {f"{library}_NUM_THREADS": str(CORES) for library in harness.THREADS}
+        variables = dict.fromkeys(harness.THREADS, str(CORES))
         theirs: dict[str, Any] = harness.call(
             "benchmarks.cores:measure_peer", given, limit=self.limit, environment=variables
         )
@@ -159,15 +160,20 @@ class Run:
 
     def default(self, name: str, n: int, p: int, C: float) -> Row:
         """BLAS left alone against BLAS with one thread."""
-        left, held = (self.timed(name, n, p, C, 1, threads) for threads in (CORES, 1))
-        return Row(
-            work=f"{name} {n} x {p}, C={C:g}, default threads",
-            ours=f"BLAS left alone: {seconds(left['wall'])}",
-            other=f"one BLAS thread: {seconds(held['wall'])}",
-            ratio=held["wall"] / left["wall"],
-            bound=DEFAULT_GOAL,
-            details={"left alone": left, "one": held},
+        both_ways = {harness.BOTH_WAYS: str(TURNS)}
+        found, _ = harness.make_calls(
+            "benchmarks.cores:measure",
+            self._given(name, n, p, C, 1),
+            self.limit,
+            both_ways,
+            one_thread=False,
         )
+        work = f"{name} {n} x {p}, C={C:g}, default threads"
+        return harness.turns_row(work, found["pairs"], DEFAULT_GOAL)
+
+    def _given(self, name: str, n: int, p: int, C: float, n_jobs: int) -> dict[str, Any]:
+        sizes = {"n": max(60, int(n * self.part)), "p": p, "C": C, "n_jobs": n_jobs}
+        return {"name": name, **sizes, "repeats": self.repeats}
 
     def jobs(self) -> list[tuple[str, Callable[[], Row]]]:
         """Every row by its name."""

@@ -7,6 +7,7 @@ says it on a machine that others share.  Wall times are kept beside it in the JS
 """
 
 import argparse
+import contextlib
 import dataclasses
 import gc
 import importlib
@@ -23,12 +24,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA", "RAYON", "VECLIB_MAXIMUM", "BLIS")
+THREADS = tuple(
+    f"{name}_NUM_THREADS"
+    for name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "RAYON", "VECLIB_MAXIMUM", "BLIS")
+)
+BOTH_WAYS = "ANYNORM_BENCHMARK_BOTH_WAYS"  # seconds for `timed` to take with and without threads
 _MARK = "RESULT "
+_MOST_PAIRS = 100  # of runs of a short piece of work
 
 
 def call(
@@ -57,10 +65,24 @@ def call_each(
     environment: dict[str, str] | None = None,
 ) -> list[Any]:
     """Run a generator function likewise; returns what it had yielded by the time limit."""
+    make = _makers[-1] if _makers else make_calls
+    return make(function, arguments, limit, environment)
+
+
+def make_calls(
+    function: str,
+    arguments: dict[str, Any],
+    limit: float,
+    environment: dict[str, str] | None,
+    *,
+    one_thread: bool = True,
+) -> list[Any]:
+    """Start the process of `call_each`, with one thread or with what a user has."""
     command = [sys.executable, "-m", "benchmarks.harness", function, json.dumps(arguments)]
     given = os.environ.get("PYTHONPATH")
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT), *([given] if given else [])])
-    variables = {**os.environ, **dict.fromkeys((f"{name}_NUM_THREADS" for name in THREADS), "1")}
+    variables = {name: value for name, value in os.environ.items() if name not in THREADS}
+    variables.update(dict.fromkeys(THREADS, "1") if one_thread else {})
     variables.update(PYTHONPATH=path, **(environment or {}))
     with subprocess.Popen(
         command,
@@ -82,6 +104,20 @@ def call_each(
     return [json.loads(line.removeprefix(_MARK)) for line in lines]
 
 
+Maker = Callable[[str, dict[str, Any], float, dict[str, str] | None], list[Any]]
+_makers: list[Maker] = []
+
+
+@contextlib.contextmanager
+def calls_made_by(maker: Maker) -> Iterator[None]:
+    """Have something else than `make_calls` answer what is asked of `call` and `call_each`."""
+    _makers.append(maker)
+    try:
+        yield
+    finally:
+        _makers.pop()
+
+
 @dataclasses.dataclass(frozen=True)
 class Timing:
     """Median seconds of a piece of work, and those of its first run in the process."""
@@ -99,24 +135,67 @@ def timed(work: Callable[[], Any], *, repeats: int, budget: float = 20.0) -> tup
     Returns the timing and the last result.  A piece of work that uses up the budget in its first
     run is not repeated: that run is then the measurement.
     """
-    walls: list[float] = []
-    cpus: list[float] = []
-    result = None
-    while len(walls) <= repeats and sum(walls) <= budget:
-        gc.collect()
-        wall, cpu = time.perf_counter(), time.process_time()
-        result = work()
-        walls.append(time.perf_counter() - wall)
-        cpus.append(time.process_time() - cpu)
-    warm = slice(1, None) if len(walls) > 1 else slice(None)
+    if BOTH_WAYS in os.environ:
+        runs = _both_ways(work, float(os.environ[BOTH_WAYS]))
+    else:
+        runs = []
+        while len(runs) <= repeats and sum(run.wall for run in runs) <= budget:
+            runs.append(_once(work))
+    warm = runs[1:] or runs
     timing = Timing(
-        wall=statistics.median(walls[warm]),
-        cpu=statistics.median(cpus[warm]),
-        first_wall=walls[0],
-        first_cpu=cpus[0],
-        runs=len(walls[warm]),
+        wall=statistics.median(run.wall for run in warm),
+        cpu=statistics.median(run.cpu for run in warm),
+        first_wall=runs[0].wall,
+        first_cpu=runs[0].cpu,
+        runs=len(warm),
     )
-    return timing, result
+    return timing, runs[-1].result
+
+
+class _Run(NamedTuple):
+    """One run of a piece of work."""
+
+    wall: float
+    cpu: float
+    result: Any
+
+
+def _once(work: Callable[[], Any]) -> _Run:
+    gc.collect()
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = work()
+    return _Run(time.perf_counter() - wall, time.process_time() - cpu, result)
+
+
+def _both_ways(work: Callable[[], Any], share: float) -> list[_Run]:
+    """Run it by turns with the threads that libraries take by themselves and with one thread.
+
+    All in one process: the same data at another place in memory take up to a fifth more or less.
+    The first run, which may load code and takes memory from the system, does not count.  The wall
+    times of the pairs, the one with one thread second, are an answer of their own.
+    """
+    from threadpoolctl import threadpool_limits
+
+    def run(one_thread: bool) -> _Run:
+        with threadpool_limits(1 if one_thread else None):
+            return _once(work)
+
+    run(one_thread=False)
+    began = time.monotonic()
+    pairs: list[tuple[_Run, _Run]] = []
+    while not pairs or (len(pairs) < _MOST_PAIRS and time.monotonic() - began < share):
+        if len(pairs) % 2:  # the first of two may find another machine than the second
+            left = run(one_thread=False)
+            pairs.append((left, run(one_thread=True)))
+        else:
+            held = run(one_thread=True)
+            pairs.append((run(one_thread=False), held))
+    _answer({"pairs": [[left.wall, held.wall] for left, held in pairs]})
+    return [held for _, held in pairs]
+
+
+def _answer(answer: Any) -> None:
+    print(_MARK + json.dumps(answer), flush=True)
 
 
 _LONG = 10.0  # seconds from which one run of a peer is measurement enough
@@ -401,6 +480,23 @@ def memory_row(work: str, used: dict[str, int], part: str, goal: float) -> Row:
     )
 
 
+def turns_row(work: str, pairs: list[list[float]], goal: float) -> Row:
+    """What was timed both ways: the threads that libraries take by themselves, and one."""
+    left, held = (statistics.median(side) for side in zip(*pairs, strict=True))
+    # Two pairs, in both orders, at a time: of some work each second run takes longer, whosever.
+    whole = pairs[: len(pairs) // 2 * 2] or pairs
+    sums = [np.sum(whole[k : k + 2], axis=0) for k in range(0, len(whole), 2)]
+    return Row(
+        work=work,
+        ours=f"as a user has it {seconds(left)}",
+        other=f"one thread {seconds(held)}",
+        ratio=float(statistics.median(one / other for other, one in sums)),
+        bound=goal,
+        note=f"{len(pairs)} pairs" if len(pairs) > 1 else "one pair",
+        details={"pairs": pairs},
+    )
+
+
 def seconds(value: float) -> str:
     """A duration with three digits, in ms below a second."""
     return f"{value * 1e3:.3g} ms" if value < 1 else f"{value:.3g} s"
@@ -411,7 +507,7 @@ def _serve() -> None:
     module, function = sys.argv[1].split(":")
     result = getattr(importlib.import_module(module), function)(**json.loads(sys.argv[2]))
     for answer in result if isinstance(result, Iterator) else [result]:
-        print(_MARK + json.dumps(answer), flush=True)
+        _answer(answer)
 
 
 if __name__ == "__main__":

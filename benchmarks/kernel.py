@@ -325,24 +325,30 @@ def least_squares_ours(
     }
 
 
-def prediction(
-    folder: str, data: dict[str, Any], n_predicted: int, who: str, dtype: str, repeats: int
+def prediction_ours(**given: Any) -> dict[str, Any]:
+    """Time our `predict`."""
+    return _prediction("anynorm", **given)
+
+
+def prediction_peer(**given: Any) -> dict[str, Any]:
+    """Time that of scikit-learn."""
+    return _prediction("sklearn.svm", **given)
+
+
+def _prediction(
+    home: str, folder: str, data: dict[str, Any], n_predicted: int, dtype: str, repeats: int
 ) -> dict[str, Any]:
     """Time `predict` with a model in which every row is a support vector.
 
     It is so where both classes have as many rows and C is small: all duals are C.
     """
-    from importlib import import_module
-
     content = Data(**data)
     X, y = dataclasses.replace(content, n=2 * content.n + n_predicted).load(folder)
     X_new = X[-n_predicted:].astype(dtype)
     sides = [np.flatnonzero(y[: 2 * content.n] == label)[: content.n // 2] for label in (-1, 1)]
     rows = np.sort(np.concatenate(sides))
     X, y = X[rows].astype(dtype), y[rows]
-    model = import_module("anynorm" if who == "ours" else "sklearn.svm").SVC(
-        C=1e-4, gamma=float(1 / (X.shape[1] * X.var()))
-    )
+    model = importlib.import_module(home).SVC(C=1e-4, gamma=float(1 / (X.shape[1] * X.var())))
     model.fit(X, y)
     timing, labels = harness.timed(lambda: model.predict(X_new), repeats=repeats)
     scores = model.decision_function(X_new[:500])
@@ -444,10 +450,10 @@ class Run:
         """Prediction with many support vectors."""
         mine, theirs = (
             self._call(
-                "prediction", data=dataclasses.asdict(data), n_predicted=self.sizes.n_predicted,
-                who=who, dtype=dtype,
+                function, data=dataclasses.asdict(data), n_predicted=self.sizes.n_predicted,
+                dtype=dtype,
             )
-            for who in ("ours", "scikit-learn")
+            for function in ("prediction_ours", "prediction_peer")
         )  # fmt: skip
         scores, others = (np.array(side.pop("scores")) for side in (mine, theirs))
         off = float(np.abs(scores - others).max() / np.abs(others).max())

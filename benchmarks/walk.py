@@ -35,7 +35,7 @@ N_CS, N_FOLDS = 10, 5
 # ---------------------------------------------------------------- what runs in fresh processes
 
 
-def text_fit(folder: str, n_rounds: int, C: float, repeats: int) -> dict[str, Any]:
+def text_ours(folder: str, n_rounds: int, C: float, repeats: int) -> dict[str, Any]:
     """Time three rounds of the walk, or one fit of LinearSVC where `n_rounds` is 1."""
     from anynorm import LinearSVC, ReweightedSVC
 
@@ -161,7 +161,7 @@ class Run:
 
     def text(self, C: float, bound: float | None) -> Row:
         """Three rounds against one."""
-        three, one = (self._call("text_fit", n_rounds=k, C=C) for k in (3, 1))
+        three, one = (self._call("text_ours", n_rounds=k, C=C) for k in (3, 1))
         reached = max(three["gap"], one["gap"]) <= GAP
         return Row(
             work=f"three rounds, sparse text-like, C={C:g}, gap {GAP:g}",

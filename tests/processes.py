@@ -27,3 +27,22 @@ def peak(megabytes, resets):
         return len(block)
 
     return harness.peak_memory(work)
+
+
+def threads_ours(share):
+    """How many threads BLAS has in each run of work that sleeps; two are there at first."""
+    from threadpoolctl import ThreadpoolController, threadpool_limits
+
+    counts = []
+
+    def work():
+        [library, *_] = ThreadpoolController().select(user_api="blas").lib_controllers
+        counts.append(library.get_num_threads())
+        time.sleep(share)
+
+    import numpy as np
+
+    assert np.__config__
+    with threadpool_limits(2):
+        harness.timed(work, repeats=0)
+    return counts

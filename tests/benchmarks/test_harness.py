@@ -343,7 +343,7 @@ def test_the_hull_benchmark_measures_feasible_points():
 def test_the_screening_and_sublinear_benchmarks_measure_what_they_say():
     size = {"n": 10_000, "p": 3, "apart": 1.0, "kernel": "linear", "gamma": None, "C": 1.0}
     for on in (True, False):
-        found = bridge.screening(**size, on=on, repeats=0)
+        found = bridge.screening_ours(**size, on=on, repeats=0)
         assert found["gap"] <= bridge.SCREENING_GAP
         assert 0 < found["share"] < 0.02
     A = generators.planted_margin(300, 0.5)

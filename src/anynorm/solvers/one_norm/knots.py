@@ -158,7 +158,7 @@ def dual_pressure(X, tables, m, lam):
     """The factor by which the pulls exceed their bounds, at least 1; inf where a free one does."""
     total, fixed, weight = column(tables, TOTAL), column(tables, FIXED), column(tables, WEIGHT)
     free, size, cost = column(tables, FREE), column(tables, SIZE), row(tables, TRUE_COST)
-    p, scale, pressure = n_columns(tables), 0.0, 1.0
+    p, scale = n_columns(tables), 0.0
     for j in range(p):
         total[j] = fixed[j]
     beta, constant = slot(tables, TRUE_BETA), scalar(tables, 0)[CONSTANT]
@@ -168,12 +168,24 @@ def dual_pressure(X, tables, m, lam):
     scale = _BALANCED * math.sqrt(scale)
     for j in range(p):
         bound, pulled = lam * weight[j], abs(total[j])
-        if free[j]:
-            if pulled > size[j] * scale:
-                pressure = math.inf
-        elif bound > 0.0 and pulled > pressure * bound:
-            pressure = pulled / bound
-    return pressure
+        share = pulled / bound
+        share = share if bound > 0.0 else 0.0
+        unbalanced = math.inf if pulled > size[j] * scale else 0.0
+        total[j] = share if free[j] == 0.0 else unbalanced
+    return max(1.0, largest(total, p))
+
+
+def largest(values, count):
+    """The largest of numbers that are not negative, 0 if there are none."""
+    m0, m1, m2, m3, k = 0.0, 0.0, 0.0, 0.0, 0
+    while k + 4 <= count:
+        m0, m1 = max(m0, values[k]), max(m1, values[k + 1])
+        m2, m3 = max(m2, values[k + 2]), max(m3, values[k + 3])
+        k += 4
+    while k < count:
+        m0 = max(m0, values[k])
+        k += 1
+    return max(max(m0, m1), max(m2, m3))
 
 
 def gap_at(tables, k, segment):

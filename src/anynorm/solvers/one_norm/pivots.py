@@ -49,6 +49,7 @@ from anynorm.solvers.one_norm.state import (
     END,
     ENDED,
     ENTERS,
+    FALL,
     FIXED,
     FREE,
     FRESH,
@@ -83,6 +84,7 @@ from anynorm.solvers.one_norm.state import (
     SIZE,
     SLACK,
     SLOPE,
+    STEP,
     STORE,
     STUCK,
     TAU,
@@ -142,6 +144,12 @@ def rates(X, tables, m, constant):
     pull(X, tables, member(tables, ROW), tau, m, constant, slope)
 
 
+def way(room, closing, flat):
+    """How far until the room is gone, which closes at a rate; inf where that is rounding."""
+    distance = max(room, 0.0) / closing
+    return distance if closing > flat else math.inf
+
+
 def dual_event(tables, m, lam):
     """The first event as lambda falls: (kind, slot or column, fall of lambda, sign).
 
@@ -167,17 +175,19 @@ def dual_event(tables, m, lam):
             kind, index, sign, best = LEAVES, r, -1.0, max(room, 0.0) / closing
     weight, slack, size = column(tables, WEIGHT), column(tables, SLACK), column(tables, SIZE)
     used, pulls, slopes = column(tables, USED), column(tables, PULL), column(tables, SLOPE)
+    falls = column(tables, FALL)
+    # Several columns at once, without a branch; the first of the smallest is looked for apart.
     for j in range(n_columns(tables)):
-        if used[j]:
-            continue
-        u, slope = weight[j], slopes[j]
-        bound, flat = lam * u + slack[j], reach * size[j]
-        room = bound - pulls[j]
-        if u - slope > flat and room < best * (u - slope):
-            kind, index, sign, best = ENTERS, j, 1.0, max(room, 0.0) / (u - slope)
-        room = bound + pulls[j]
-        if u + slope > flat and room < best * (u + slope):
-            kind, index, sign, best = ENTERS, j, -1.0, max(room, 0.0) / (u + slope)
+        bound, flat = lam * weight[j] + slack[j], reach * size[j]
+        up = way(bound - pulls[j], weight[j] - slopes[j], flat)
+        down = way(bound + pulls[j], weight[j] + slopes[j], flat)
+        fall = min(up, down)
+        falls[j] = fall if used[j] == 0.0 else math.inf
+    for j in range(n_columns(tables)):
+        if falls[j] < best:
+            kind, index, best = ENTERS, j, falls[j]
+    if kind == ENTERS:
+        sign = 1.0 if pulls[index] >= best * slopes[index] else -1.0
     return kind, index, best, sign
 
 
@@ -191,13 +201,15 @@ def primal_event(tables, m):
     for i in range(n):
         flat = max(flat, abs(change[i]))
     flat *= ROUNDING
-    kind, index, best = NOTHING, m, math.inf
+    kind, index, best, steps = NOTHING, m, math.inf, row(tables, STEP)
     for i in range(n):
         # Towards zero: the residual of a row above falls, that of one below rises.
         inwards = 1.0 if side[i] == ABOVE else -1.0
-        rate, room = inwards * y[i] * change[i], inwards * residual[i]
-        if side[i] != TIGHT and rate > flat and room < best * rate:
-            kind, index, best = ENTERS, i, max(room, 0.0) / rate
+        step = way(inwards * residual[i], inwards * y[i] * change[i], flat)
+        steps[i] = step if side[i] != TIGHT else math.inf
+    for i in range(n):
+        if steps[i] < best:
+            kind, index, best = ENTERS, i, steps[i]
     sign, direction, coef = slot(tables, SIGN), slot(tables, DIRECTION), slot(tables, COEF)
     for c in range(m):
         rate, room = -sign[c] * direction[c], sign[c] * coef[c]

@@ -39,18 +39,20 @@ LEAVES, ENTERS, NOTHING = 0, 1, 2  # events
 # What `advance` came back for.
 MORE, ENDED, GROW, STORE, FEATURES, KNOTS, RADIUS, PENALTY, STUCK, REFRESH = range(10)
 
-ROW_NAMES = range(12)
+ROW_NAMES = range(13)
 Y, TARGET, COST, LOW, COST_RATE, LOW_RATE, TRUE_COST, TRUE_LOW = ROW_NAMES[:8]
 SIDE, RESIDUAL = ROW_NAMES[8:10]
-CHANGE, VALUES = ROW_NAMES[10:]  # of the scores along an edge; the column that enters
+CHANGE, VALUES = ROW_NAMES[10:12]  # of the scores along an edge; the column that enters
+STEP = ROW_NAMES[12]  # how far along the edge a row meets margin 1
 
-COLUMN_NAMES = range(10)
+COLUMN_NAMES = range(11)
 WEIGHT, SLACK, SIZE = COLUMN_NAMES[:3]  # SIZE is the 2-norm
 FREE, USED = COLUMN_NAMES[3:5]  # 1 for columns without any penalty, and for those in the basis
 PULL = COLUMN_NAMES[5]
 FIXED = COLUMN_NAMES[6]  # the pull of the rows outside E, with the true costs
 RATE = COLUMN_NAMES[7]  # and how it moves with lambda
-SLOPE, TOTAL = COLUMN_NAMES[8:]  # of all pulls in lambda; the pull of duals that are recorded
+SLOPE, TOTAL = COLUMN_NAMES[8:10]  # of all pulls in lambda; the pull of duals that are recorded
+FALL = COLUMN_NAMES[10]  # how far lambda falls until a column meets its bound
 
 SLOT_NAMES = range(11)
 SIGN, COEF, BETA = SLOT_NAMES[:3]  # SIGN is 0 for columns without penalty
