@@ -114,7 +114,10 @@ class SpanSearch:
             self._solve(problem, Z, start)
             for problem, start in zip(self.problems, starts, strict=True)
         ]
-        self.scores = [Z @ s.coef + s.intercept for s in self.solutions]
+        coefs = [np.asarray(s.coef, dtype=np.float64) for s in self.solutions]
+        self.scores = [
+            Z @ coef + s.intercept for coef, s in zip(coefs, self.solutions, strict=True)
+        ]
         both = zip(self.problems, self.solutions, strict=True)
         self._signed = np.column_stack([problem.y * found.dual for problem, found in both])
         self._pulled = Z.T @ self._signed
