@@ -204,6 +204,34 @@ def test_ctrl_c_leaves_the_cluster_usable_and_the_estimator_as_it_was(client, mo
     assert not client.who_has()
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        SparseSVC(C=0.1, loss="logistic", tol=1e-5),
+        ReweightedSVC(C=0.1, n_rounds=2, prune=False, tol=1e-5),
+        BudgetSVC(8, C=0.1, strict=True, tol=1e-5),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_fits_of_two_estimators_at_once_have_their_own_solutions(client, model):
+    both = [clone(model), LinearSVC(C=0.1, tol=1e-5)]
+    _, _, in_chunks, labels = chunks()
+
+    def fit(one):
+        with client.as_current():
+            one.fit(in_chunks, labels)
+
+    threads = [threading.Thread(target=fit, args=(one,)) for one in both]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for one in both:
+        alone = clone(one).fit(in_chunks, labels)
+        assert one.certificate_.status == "optimal"
+        assert one.certificate_.primal == pytest.approx(alone.certificate_.primal, rel=5e-5)
+
+
 def test_two_fits_at_once_do_not_see_each_other(client):
     found = {}
 
@@ -233,8 +261,10 @@ def test_a_cluster_without_the_package_says_so(tmp_path, monkeypatch):
     with (
         local_cluster(env={"PYTHONPATH": str(tmp_path)}) as cluster,
         distributed.Client(cluster),
-        pytest.raises(
-            ModuleNotFoundError, match="anynorm is not installed on 2 of the cluster's 2"
-        ),
     ):
-        LinearSVC().fit(in_chunks, labels)
+        for model in (
+            LinearSVC(), ReweightedSVC(), ReweightedSVCCV(), SparseSVC(), BudgetSVC(8, strict=True)
+        ):  # fmt: skip
+            words = "anynorm is not installed on 2 of the cluster's 2"
+            with pytest.raises(ModuleNotFoundError, match=words):
+                model.fit(in_chunks, labels)
