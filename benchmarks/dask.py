@@ -56,7 +56,7 @@ class Sizes:
 FULL = Sizes(
     dense=Case(2_000_000, COLUMNS, 0, "hinge", 0.01),
     sparse=Case(1_000_000, 50_000, 20, "hinge", 0.1),
-    budget_rows=200_000,
+    budget_rows=1_000_000,
     peer_rows=200_000,
     memory_rows=496_000,
     scaling_rows=2_000_000,
