@@ -7,8 +7,9 @@
 * A strict budget with the Gaussian kernel likewise, and the logistic loss beside dask-ml's two
   usual solvers at the fewest iterations that reach the gap.  Their goals are about more rows than
   are recorded: `--budget-rows 5000000` and `--peer-rows 2000000` run those.
-* Only by its name, `--only memory`: the command on Parquet files with workers that may take a
-  quarter of the data.
+* Only by their names: the command on Parquet files with workers that may take a quarter of the
+  data (`--only memory`), and the dense hinge on 1, 2, 4, 8 and 16 workers of one thread each
+  (`--only "16 workers"`, `--scaling-rows 8000000` for more rows), which needs as many cores.
 
 Wall times need a machine whose cores nobody else uses; processor times are those of driver and
 workers together.  Every number is from one run, after a smaller fit by which all is compiled.
@@ -18,6 +19,7 @@ import argparse
 import dataclasses
 import functools
 import importlib.util
+import os
 import pathlib
 import sys
 from collections.abc import Callable
@@ -35,6 +37,8 @@ NUMBERS = 4.0  # times p, or p^2 where matrices are summed, that a round may bri
 PEER_FASTER = 3.0  # times as fast as dask-ml at equal objective
 BUDGET_ROWS, PEER_ROWS = 5_000_000, 2_000_000  # that the goals are about
 COLUMNS = 200  # of the dense tables
+COUNTS = (1, 2, 4, 8, 16)  # of workers
+AS_FAST = 8.0  # times as fast as one worker: the most of them, on as many cores
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,14 +50,16 @@ class Sizes:
     budget_rows: int
     peer_rows: int
     memory_rows: int
+    scaling_rows: int
 
 
 FULL = Sizes(
     dense=Case(2_000_000, COLUMNS, 0, "hinge", 0.01),
     sparse=Case(1_000_000, 50_000, 20, "hinge", 0.1),
-    budget_rows=200_000,
+    budget_rows=1_000_000,
     peer_rows=200_000,
     memory_rows=496_000,
+    scaling_rows=2_000_000,
 )
 QUICK = Sizes(
     dense=Case(80_000, 50, 0, "hinge", 0.01),
@@ -61,6 +67,7 @@ QUICK = Sizes(
     budget_rows=16_000,
     peer_rows=16_000,
     memory_rows=40_000,
+    scaling_rows=80_000,
 )
 
 
@@ -182,6 +189,31 @@ class Run:
             details=found,
         )
 
+    @functools.cache  # noqa: B019
+    def _by_workers(self) -> list[dict[str, Any]]:
+        case = dataclasses.asdict(dataclasses.replace(self.sizes.dense, n=self.sizes.scaling_rows))
+        limit, counts = self.limit, list(COUNTS)
+        found: list[dict[str, Any]] = harness.call(
+            "benchmarks.dask_fits:by_workers", {"case": case, "counts": counts}, limit=limit
+        )
+        return found
+
+    def many(self, workers: int) -> Row:
+        """More workers against one."""
+        one, *others = self._by_workers()
+        found = next(each for each in others if each["workers"] == workers)
+        goal, cores, p = AS_FAST, len(os.sched_getaffinity(0)), self.sizes.dense.p
+        return Row(
+            work=f"hinge, dense {self.sizes.scaling_rows:,} x {p}: {workers} workers, wall time",
+            ours=f"{workers} workers {seconds(found['wall'])}",
+            other=f"1 worker {seconds(one['wall'])}",
+            ratio=one["wall"] / found["wall"],
+            bound=goal if workers == COUNTS[-1] <= cores else None,
+            note=f"{found['rounds']} rounds; one without work {seconds(found['latency'])}; "
+            f"processor time {seconds(found['cpu'])} against {seconds(one['cpu'])}; {cores} cores",
+            details={"one": one, "workers": found},
+        )
+
     def jobs(self, only: str) -> harness.Jobs:
         """Every row by its name."""
         jobs: list[tuple[str, Callable[[], Row]]] = []
@@ -203,6 +235,11 @@ class Run:
             ]
         if "memory" in only:
             jobs += [("memory", self.memory)]
+        if "workers" in only:  # in all names, so that one measurement makes all of its rows
+            jobs += [
+                (f"{workers} of {COUNTS[-1]} workers", functools.partial(self.many, workers))
+                for workers in COUNTS[1:]
+            ]
         return [(title, harness.in_time(self.limit, title, None, job)) for title, job in jobs]
 
 
@@ -217,7 +254,11 @@ def _of_size(row: Row, n: int, goal: int) -> Row:
 def prepare(folder: pathlib.Path, options: argparse.Namespace) -> harness.Jobs:
     """The rows of the size asked for."""
     sizes = QUICK if options.quick else FULL
-    given = {"budget_rows": options.budget_rows, "peer_rows": options.peer_rows}
+    given = {
+        "budget_rows": options.budget_rows,
+        "peer_rows": options.peer_rows,
+        "scaling_rows": options.scaling_rows,
+    }
     asked = {name: n // BLOCKS * BLOCKS for name, n in given.items() if n is not None}
     sizes = dataclasses.replace(sizes, **asked)
     return Run(folder, sizes, options.workers, options.limit).jobs(options.only)
@@ -228,6 +269,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, default=2, help="processes (default 2)")
     parser.add_argument("--budget-rows", type=int, help="of the strict budget")
     parser.add_argument("--peer-rows", type=int, help="of the comparison with dask-ml")
+    parser.add_argument("--scaling-rows", type=int, help="of the fits on 1 to 16 workers")
 
 
 def main(arguments: list[str] | None = None) -> list[Row]:

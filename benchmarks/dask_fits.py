@@ -11,13 +11,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 GAP = 1e-3
 BLOCKS = 16  # of rows
+_TRIPS = 30  # rounds in which nothing is done
 
 
 @dataclass(frozen=True)
@@ -65,18 +66,37 @@ def in_one_process(case: Case) -> tuple[float, float, float]:
     return time.perf_counter() - wall, time.process_time() - busy, found.certificate_.primal
 
 
+class Round(NamedTuple):
+    """A question to all workers.
+
+    Attributes
+    ----------
+    task : str
+        What they were asked.
+    numbers : float
+        The most that went to or came from a worker.
+    seconds : float
+        Of wall time until all answers were there.
+    """
+
+    task: str
+    numbers: float
+    seconds: float
+
+
 @contextmanager
-def watched_rounds() -> Iterator[list[tuple[str, float]]]:
-    """The task of every round, and the most numbers that went to or came from a worker in it."""
+def watched_rounds() -> Iterator[list[Round]]:
+    """The rounds of what is fitted meanwhile, known at the end."""
     from anynorm.design.dask_crew import DaskCrew
 
-    seen: list[tuple[str, float]] = []
-    said: list[tuple[str, list[Any]]] = []
+    seen: list[Round] = []
+    said: list[tuple[str, list[Any], float]] = []
     plain = DaskCrew._answers
 
     def answers(self: Any, job: Any, message: Any) -> Any:
+        began = time.perf_counter()
         found = plain(self, job, message)
-        said.append((job.__name__, [message, *found]))
+        said.append((job.__name__, [message, *found], time.perf_counter() - began))
         return found
 
     DaskCrew._answers = answers  # type: ignore[method-assign]
@@ -85,10 +105,13 @@ def watched_rounds() -> Iterator[list[tuple[str, float]]]:
     finally:
         DaskCrew._answers = plain  # type: ignore[method-assign]
         # Afterwards, so that it takes no time of the fit.
-        seen += [(job, max(len(pickle.dumps(part)) for part in all_) / 8) for job, all_ in said]
+        seen += [
+            Round(task, max(len(pickle.dumps(part)) for part in parts) / 8, seconds)
+            for task, parts, seconds in said
+        ]
 
 
-def on_a_cluster(case: Case, client: Any) -> tuple[float, float, float, list[tuple[str, float]]]:
+def on_a_cluster(case: Case, client: Any) -> tuple[float, float, float, list[Round]]:
     """The same, and what the rounds were."""
     import dask
     import dask.array as da
@@ -138,12 +161,59 @@ def compared(case: dict[str, Any], workers: int) -> dict[str, Any]:
     wall, cpu, objective = in_one_process(given)
     with local(workers) as client:
         apart = on_a_cluster(given, client)
-    tasks = [task for task, _ in apart[3]]
+    tasks = [each.task for each in apart[3]]
     return {
         "one": {"wall": wall, "cpu": cpu},
         "workers": {"wall": apart[0], "cpu": apart[1]},
         "rounds": {task: tasks.count(task) for task in sorted(set(tasks))},
-        "numbers": max(size for _, size in apart[3]),
+        "numbers": max(each.numbers for each in apart[3]),
         "difference": abs(apart[2] / objective - 1),
         "load": load,
     }
+
+
+def by_workers(case: dict[str, Any], counts: list[int]) -> list[dict[str, Any]]:
+    """The same fit on more and more workers, of one thread each and without a limit on memory."""
+    return [_on_so_many(Case(**case), workers) for workers in counts]
+
+
+def _on_so_many(case: Case, workers: int) -> dict[str, Any]:
+    # A limit would be a share of the machine's memory, which one worker alone may have to exceed.
+    with local(workers, memory_limit=0) as client:
+        wall, cpu, objective, rounds = on_a_cluster(case, client)
+        return {
+            "workers": workers,
+            "wall": wall,
+            "cpu": cpu,
+            "objective": objective,
+            "rounds": len(rounds),
+            "in rounds": sum(each.seconds for each in rounds),
+            "latency": latency(client, workers),
+        }
+
+
+def latency(client: Any, workers: int) -> float:
+    """Seconds of a round in which nothing is done, the median of some."""
+    from anynorm.design.dask_crew import DaskCrew
+
+    homes = sorted(client.scheduler_info(n_workers=-1)["workers"])
+    crew = DaskCrew(client, [client.submit(_empty, k, workers=[homes[k]]) for k in range(workers)])
+    times = []
+    for _ in range(_TRIPS):
+        began = time.perf_counter()
+        crew.ask(_nothing)
+        times.append(time.perf_counter() - began)
+    crew.close()
+    return float(np.median(times))
+
+
+def _empty(number: int) -> Any:
+    from anynorm.design.crew import Block
+
+    return Block(np.empty((0, 1)), np.empty(0), None, columns=1, number=number)
+
+
+def _nothing(blocks: Any, message: Any) -> Any:
+    from anynorm.design.crew import Sums
+
+    return Sums(n=0)

@@ -108,11 +108,11 @@ def test_sparse_blocks_are_used_as_they_are(client):
     assert csc.support_.tolist() == apart.support_.tolist()
 
 
-def test_uneven_and_one_class_blocks_are_blocks_like_others(client):
+def test_uneven_empty_and_one_class_blocks_are_blocks_like_others(client):
     X, y = rings()
     order = np.argsort(y, kind="stable")
     X, y = X[order], y[order]
-    apart = model().fit(in_blocks(X, [1, 0, 899, 17, 583]), y)
+    apart = model().fit(in_blocks(X, [1, 0, 899, 17, 583]), y)  # of which one has no rows
     assert apart.support_.tolist() == model().fit(X, y).support_.tolist()
 
 

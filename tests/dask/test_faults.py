@@ -8,11 +8,13 @@ import time
 import dask
 import dask.array as da
 import distributed
+import numpy as np
 import pytest
 from sklearn.base import clone
 
 from anynorm import BudgetSVC, LinearSVC, ReweightedSVC, ReweightedSVCCV, SparseSVC
-from anynorm.design import dask_crew
+from anynorm.design import dask_crew, watch
+from anynorm.design.crew import Block
 from anynorm.solvers.frame.rounds_apart.beside_rows import look, slopes
 from tests.dask.conftest import local_cluster
 from tests.dask.data import in_blocks, rows, sparse_rows
@@ -35,6 +37,21 @@ def after_rounds(monkeypatch, count, act):
 
     monkeypatch.setattr(dask_crew.DaskCrew, "_answers", counted)
     return seen
+
+
+def empty_block(number):
+    return Block(np.empty((0, 1)), np.empty(0), None, columns=1, number=number)
+
+
+def looks_for_ever(seconds):
+    while True:
+        time.sleep(seconds)
+        watch.look()
+
+
+def running(dask_worker):
+    """Whether a worker's threads are at work."""
+    return dask_worker.state.executing_count > 0
 
 
 def kill_one(client):
@@ -103,6 +120,43 @@ def test_a_killed_worker_does_not_change_the_span_of_a_budget(own_client, monkey
     assert model.certificate_.primal == pytest.approx(primal, rel=2e-5)
 
 
+def test_a_worker_killed_in_the_choice_of_rows_does_not_change_it(own_client, monkeypatch):
+    """The searches of a budget run on the workers; one that is lost is begun again elsewhere."""
+    _, _, in_chunks, labels = chunks()
+    model, begun = BudgetSVC(8, C=0.1, strict=True, tol=1e-5), []
+    plain = dask_crew.DaskCrew._on
+
+    def counted(self, address, function, *given):
+        task = plain(self, address, function, *given)
+        if function is dask_crew._called:
+            begun.append(task)
+            if len(begun) == 3:
+                kill_one(own_client)
+        return task
+
+    monkeypatch.setattr(dask_crew.DaskCrew, "_on", counted)
+    model.fit(in_chunks, labels)
+    monkeypatch.undo()
+    assert len(begun) >= 3
+    assert model.support_.tolist() == clone(model).fit(in_chunks, labels).support_.tolist()
+
+
+def test_a_call_that_nobody_waits_for_ends(client):
+    """Ctrl-C while workers choose rows leaves them to others."""
+    crew = dask_crew.DaskCrew(client, [client.submit(empty_block, k) for k in range(2)])
+    begin = crew.elsewhere(0.01)
+    answers = [begin(looks_for_ever) for _ in crew._parts]
+    deadline = time.monotonic() + 30
+    while not any(client.run(running).values()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert any(client.run(running).values())
+    del answers, begin
+    while any(client.run(running).values()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(client.run(running).values())
+    crew.close()
+
+
 def test_a_worker_killed_in_the_descent_costs_its_duals_alone(own_client, monkeypatch):
     X, y = sparse_rows()
     seen = after_rounds(monkeypatch, 6, lambda: kill_one(own_client))
@@ -150,6 +204,34 @@ def test_ctrl_c_leaves_the_cluster_usable_and_the_estimator_as_it_was(client, mo
     assert not client.who_has()
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        SparseSVC(C=0.1, loss="logistic", tol=1e-5),
+        ReweightedSVC(C=0.1, n_rounds=2, prune=False, tol=1e-5),
+        BudgetSVC(8, C=0.1, strict=True, tol=1e-5),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_fits_of_two_estimators_at_once_have_their_own_solutions(client, model):
+    both = [clone(model), LinearSVC(C=0.1, tol=1e-5)]
+    _, _, in_chunks, labels = chunks()
+
+    def fit(one):
+        with client.as_current():
+            one.fit(in_chunks, labels)
+
+    threads = [threading.Thread(target=fit, args=(one,)) for one in both]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for one in both:
+        alone = clone(one).fit(in_chunks, labels)
+        assert one.certificate_.status == "optimal"
+        assert one.certificate_.primal == pytest.approx(alone.certificate_.primal, rel=5e-5)
+
+
 def test_two_fits_at_once_do_not_see_each_other(client):
     found = {}
 
@@ -179,8 +261,10 @@ def test_a_cluster_without_the_package_says_so(tmp_path, monkeypatch):
     with (
         local_cluster(env={"PYTHONPATH": str(tmp_path)}) as cluster,
         distributed.Client(cluster),
-        pytest.raises(
-            ModuleNotFoundError, match="anynorm is not installed on 2 of the cluster's 2"
-        ),
     ):
-        LinearSVC().fit(in_chunks, labels)
+        for model in (
+            LinearSVC(), ReweightedSVC(), ReweightedSVCCV(), SparseSVC(), BudgetSVC(8, strict=True)
+        ):  # fmt: skip
+            words = "anynorm is not installed on 2 of the cluster's 2"
+            with pytest.raises(ModuleNotFoundError, match=words):
+                model.fit(in_chunks, labels)

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from anynorm import SVC, BudgetSVC, LinearSVC, ReweightedSVC, SparseSVC
+from anynorm import SVC, BudgetSVC, LinearSVC, ReweightedSVC, ReweightedSVCCV, SparseSVC
 from anynorm.losses import Loss
 from anynorm.norms import TopK
 from tests.dask.data import LOSSES, in_blocks, rows, same_optimum, sparse_rows
@@ -165,16 +165,36 @@ def refused(X, y, match, error=ValueError, model=None, **given):
         (model or LinearSVC()).fit(X, y, **given)
 
 
-def test_unknown_chunk_sizes_say_what_to_call():
-    X, y = (da.from_array(part, chunks=500) for part in rows())
-    refused(X[X[:, 0] > 2], y, r"X has chunks of unknown size. Call X.compute_chunk_sizes\(\)")
-    refused(X, y[X[:, 0] > 2], r"Call y.compute_chunk_sizes\(\)")
+EVERY = pytest.mark.parametrize(
+    "model",
+    [LinearSVC(), ReweightedSVC(), ReweightedSVCCV(), SparseSVC(), BudgetSVC(8, strict=True)],
+    ids=lambda model: type(model).__name__,
+)
 
 
-def test_lengths_and_partitions_that_differ_are_named():
+@EVERY
+def test_unknown_chunk_sizes_say_what_to_call(model):
     X, y = (da.from_array(part, chunks=500) for part in rows())
-    refused(X, y[:-1], "y has 1199 entries but X has 1200 rows")
-    refused(X, y, "sample_weight has 2 entries but X has 1200 rows", sample_weight=np.ones(2))
+    words = r"X has chunks of unknown size. Call X.compute_chunk_sizes\(\)"
+    refused(X[X[:, 0] > 2], y, words, model=model)
+    refused(X, y[X[:, 0] > 2], r"Call y.compute_chunk_sizes\(\)", model=model)
+
+
+@EVERY
+def test_lengths_that_differ_are_named(model):
+    X, y = (da.from_array(part, chunks=500) for part in rows())
+    refused(X, y[:-1], "y has 1199 entries but X has 1200 rows", model=model)
+    words = "sample_weight has 2 entries but X has 1200 rows"
+    refused(X, y, words, model=model, sample_weight=np.ones(2))
+
+
+@EVERY
+def test_one_class_in_all_blocks_is_refused(model):
+    X, _ = rows()
+    refused(da.from_array(X, chunks=500), np.zeros(1200), "y has only one class", model=model)
+
+
+def test_partitions_that_differ_are_named():
     frame = dd.from_pandas(pd.DataFrame({"a": range(9), "b": [0, 1, 1] * 3}), npartitions=3)
     other = dd.from_pandas(pd.Series([0, 1, 1] * 3), npartitions=2)
     refused(frame.clear_divisions(), other.clear_divisions(), "Take them from one frame")
@@ -187,11 +207,6 @@ def test_errors_of_a_block_name_it(client):
     refused(
         da.from_array(X, chunks=(500, -1)), y, r"in block 1 .* NaN in column 3 \(first at row 200"
     )
-
-
-def test_one_class_is_too_few_for_all_blocks_together():
-    X, _ = rows()
-    refused(da.from_array(X, chunks=500), np.zeros(1200), "y has only one class")
 
 
 def test_a_loss_over_all_rows_together_is_refused():

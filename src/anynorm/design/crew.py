@@ -15,6 +15,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -131,6 +132,25 @@ Turn: TypeAlias = Callable[[Block, Any], Block]
 """What makes another block of one, with something that all of them are given."""
 
 
+Elsewhere: TypeAlias = Callable[[Any], Callable[..., Callable[[], Any]]]
+"""Where calls may be made side by side: ``elsewhere(given)`` is there once, and
+``elsewhere(given)(job, *more)`` begins ``job(given, *more)``, or not before its answer is asked for
+by another call."""
+
+
+def called_here(given: Any) -> Callable[..., Callable[[], Any]]:
+    """Make calls in this thread, each when its answer is asked for.
+
+    Examples
+    --------
+    >>> from anynorm.design.crew import called_here
+    >>> answer = called_here(2)(pow, 10)
+    >>> answer()
+    1024
+    """
+    return lambda job, *more: partial(job, given, *more)
+
+
 class Crew(ABC):
     """Who works on the blocks of one X.
 
@@ -194,6 +214,10 @@ class Crew(ABC):
     @abstractmethod
     def _answers(self, job: Job, message: Any) -> list[Sums]:
         """What each part answers, in their order."""
+
+    def elsewhere(self, given: Any) -> Callable[..., Callable[[], Any]]:
+        """Begin calls that are about no rows of the blocks, the longest first."""
+        return called_here(given)
 
     @abstractmethod
     def close(self) -> None:

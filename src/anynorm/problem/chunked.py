@@ -163,6 +163,11 @@ class BlockRows:
         loss, C = self.terms.loss, self.terms.C
         return loss.dual_gain(a, C, self.weights) if self._weigh else 0.0
 
+    def reported(self) -> int:
+        """1 where the rows are fresh; from now on it is known that their duals are 0."""
+        fresh, self.fresh = self.fresh, False
+        return int(fresh)
+
     def __len__(self) -> int:
         return len(self.y)
 
@@ -313,7 +318,7 @@ def _both_sides(blocks: Sequence[Block], message: tuple[RowTerms, np.ndarray, fl
             gains = {"linear": y @ sides, "quadratic": rows.bounds.shift @ sides**2}
         return Sums(
             **gains,
-            lost=int(rows.fresh),
+            lost=rows.reported(),
             loss=rows.cost(residual),
             zero=rows.cost(np.ones(len(y))),
             rounding=float(slopes @ errors),
@@ -334,6 +339,6 @@ def _gain(blocks: Sequence[Block], message: tuple[RowTerms, float, float]) -> Su
         rows = terms.of(block)
         a = rows.allowed_dual()
         a = np.where(rows.y * a > 0, up * a, down * a)
-        return Sums(gain=rows.gain(a), lost=int(rows.fresh))
+        return Sums(gain=rows.gain(a), lost=rows.reported())
 
     return each_block(blocks, one, Sums(lost=0, gain=0.0))

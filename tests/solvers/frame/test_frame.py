@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 import time
 
 import numpy as np
@@ -171,3 +172,16 @@ def test_many_small_blocks_send_no_more_rows_than_one():
     ]
     seen = few_rows(blocks, (RowTerms(np.arange(2), 1, None, 1.0, get_loss("hinge")), 30))
     assert 25 <= sum(len(part) for part in seen.y) <= 30
+
+
+def test_a_budget_has_the_same_time_left_where_it_is_sent():
+    """Clocks of other machines began at other moments."""
+    budget = Budget(5, deadline=time.monotonic() + 100.0)
+    budget.spend(2)
+    sent = pickle.dumps(budget)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "monotonic", lambda now=time.monotonic: now() - 1e6)
+        there = pickle.loads(sent)
+        assert there.deadline - time.monotonic() == pytest.approx(100.0, abs=5.0)
+        assert (there.left, there.in_time()) == (3, True)
+    assert pickle.loads(pickle.dumps(Budget(1))).deadline == np.inf

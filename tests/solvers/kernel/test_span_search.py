@@ -36,14 +36,31 @@ def test_no_row_brings_more_than_half_its_squared_slope(seed, row, squared):
     problem = problem_of(seed=seed, slack=SquaredL2() if squared else L1())
     search = search_of(problem)
     search.begin([1, 5, 9])
-    feature, usable = search._new_features(np.array([row]))
-    before, dual = search.objective, search.solutions[0].dual
-    slope = float(feature[:, 0] @ (problem.y * dual))
+    pivots, usable = search._pivots(np.array([row]))
+    before = search.objective
+    slope = search._slopes(np.array([row]), pivots)[0, 0] if usable[0] else 0.0
     search.begin([1, 5, 9, row])
     assert len(search.rows) == 3 + int(usable[0])
     assert search.objective <= before * (1 + 1e-8)
-    if usable[0]:
-        assert search.objective >= before - 0.5 * slope**2 - 1e-6 * before
+    assert search.objective >= before - 0.5 * slope**2 - 1e-6 * before
+
+
+def test_slopes_are_those_along_features_that_were_made():
+    """They are sums of kernel values over rows with dual variables, also after rows joined."""
+    problems = [problem_of(seed=3, positive=k) for k in (0, 1)]
+    search = search_of(*problems)
+    search.begin([1, 5, 9])
+    signed = np.column_stack(
+        [problem.y * found.dual for problem, found in zip(problems, search.solutions, strict=True)]
+    )
+    for joined in range(4, 7):
+        assert search._best_joins(np.arange(60))
+        assert len(search.rows) == joined
+        others = np.setdiff1d(np.arange(60), search.rows)
+        pivots, usable = search._pivots(others)
+        others, pivots = others[usable], pivots[usable]
+        features = search._new_features(others, pivots)
+        assert search._slopes(others, pivots) == pytest.approx(features.T @ signed, abs=1e-9)
 
 
 def test_the_objective_falls_with_every_row():

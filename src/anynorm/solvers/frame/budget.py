@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import time
 from contextlib import AbstractContextManager
+from typing import Any
 
 from anynorm.design.watch import watched
 from anynorm.problem.solution import Status
 
+_MOMENTS = ("deadline", "began", "_last")  # of this machine's clock
 _PRODUCTS_PER_SECOND = 1e10  # multiplications inside BLAS, on one core: half of what most do
 
 
@@ -50,13 +52,18 @@ class Budget:
         """The seconds since the solve began."""
         return time.monotonic() - self.began
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The same time left on another machine, whose clock began at another moment."""
+        now = time.monotonic()
+        return vars(self) | {name: getattr(self, name) - now for name in _MOMENTS}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        now = time.monotonic()
+        vars(self).update(state | {name: state[name] + now for name in _MOMENTS})
+
     def in_time(self) -> bool:
         """Whether the deadline has not passed."""
         return time.monotonic() < self.deadline
-
-    def before(self, moment: float) -> bool:
-        """Whether a moment of `later` has not come."""
-        return time.monotonic() < moment
 
     def later(self, share: float) -> float:
         """The moment at which this share of the time up to the deadline is over."""

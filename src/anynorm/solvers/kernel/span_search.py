@@ -48,9 +48,11 @@ class _State(NamedTuple):
     """A span and the solutions over it."""
 
     rows: list[int]
-    Z: Array
+    held: Array
     solutions: list[Solution]
     scores: list[Array]
+    signed: Array
+    pulled: Array
     objective: float
 
 
@@ -83,28 +85,42 @@ class SpanSearch:
         self._solve = solve
         self.diagonal = gram.diagonal()
         self.rows: list[int] = []
-        self.Z = np.empty((gram.n, 0))
+        self._held = np.empty((gram.n, 0))
         self.solutions: list[Solution] = []
         self.scores: list[Array] = []
+        self._signed = self._pulled = np.empty((0, len(problems)))
         self.objective = np.inf
+
+    @property
+    def Z(self) -> Array:
+        """The features of the rows J; there is room for more behind them."""
+        return self._held[:, : len(self.rows)]
 
     def begin(self, rows: Sequence[int] | Index) -> None:
         """Take these rows, but for those in the span of the others, and solve."""
-        self.rows, self.Z = [], np.empty((self.gram.n, 0))
+        self.rows, self._held = [], np.empty((self.gram.n, len(rows)))
         for row in rows:
-            column, usable = self._new_features(np.array([row]))
+            new = np.array([row])
+            pivot, usable = self._pivots(new)
             if usable[0]:
-                self._join(int(row), column[:, 0])
+                self._join(int(row), self._new_features(new, pivot)[:, 0])
         self.solve()
 
     def solve(self) -> None:
         """Solve the problems over the span."""
         starts = [s.dual for s in self.solutions] if self.solutions else [None] * len(self.problems)
+        Z = np.ascontiguousarray(self.Z)
         self.solutions = [
-            self._solve(problem, self.Z, start)
+            self._solve(problem, Z, start)
             for problem, start in zip(self.problems, starts, strict=True)
         ]
-        self.scores = [self.Z @ s.coef + s.intercept for s in self.solutions]
+        coefs = [np.asarray(s.coef, dtype=np.float64) for s in self.solutions]
+        self.scores = [
+            Z @ coef + s.intercept for coef, s in zip(coefs, self.solutions, strict=True)
+        ]
+        both = zip(self.problems, self.solutions, strict=True)
+        self._signed = np.column_stack([problem.y * found.dual for problem, found in both])
+        self._pulled = Z.T @ self._signed
         self.objective = float(sum(s.certificate.primal for s in self.solutions))
 
     def grow(self, count: int, pool: Index) -> None:
@@ -127,16 +143,26 @@ class SpanSearch:
         """Exchange rows of J for others until nothing improves."""
         size, failures = max(1, len(self.rows) // _EXCHANGED), 0
         while self.rows and failures < _FAILURES and self.goes_on():
-            before = _State(self.rows, self.Z, self.solutions, self.scores, self.objective)
+            before = self._state()
             self._leave(np.argsort(self._losses(), kind="stable")[:size])
             self.solve()
             self.grow(len(before.rows), pool)
             if self.objective < (1 - _PAYS) * before.objective:
                 failures = 0
                 continue
-            self.rows, self.Z, self.solutions, self.scores, self.objective = before
+            self._back_to(before)
             failures += size == 1
             size = max(1, size // 2)
+
+    def _state(self) -> _State:
+        return _State(
+            self.rows, self._held, self.solutions, self.scores, self._signed, self._pulled,
+            self.objective,
+        )  # fmt: skip
+
+    def _back_to(self, state: _State) -> None:
+        self.rows, self._held, self.solutions, self.scores = state[:4]
+        self._signed, self._pulled, self.objective = state[4:]
 
     def weights(self) -> Array:
         """The weights beta of the rows in J, a column for each problem."""
@@ -152,49 +178,68 @@ class SpanSearch:
 
     def _leave(self, places: Index) -> None:
         """Take rows out of J: the features of the others by a rotation, K_JJ = Z_J Z_J'."""
-        kept = np.delete(np.arange(len(self.rows)), places)
+        kept, before = np.delete(np.arange(len(self.rows)), places), self.Z
         self.rows = [self.rows[k] for k in kept]
-        turn, upper = scipy.linalg.qr(self.Z[self.rows].T, mode="economic")
+        turn, upper = scipy.linalg.qr(before[self.rows].T, mode="economic")
         signs = np.where(np.diagonal(upper) < 0, -1.0, 1.0)
-        self.Z = self.Z @ (turn * signs)
+        # Room for all that may join in their place: a copy for each would take as long as the rest.
+        self._held = np.empty_like(before)
+        self.Z[:] = before @ (turn * signs)
         self.Z[self.rows] = np.tril(self.Z[self.rows])
 
     def _join(self, row: int, feature: Array) -> None:
         feature[self.rows] = 0.0  # orthogonal to them: what is there is rounding
+        place = len(self.rows)
+        if place == self._held.shape[1]:
+            more = np.empty((self.gram.n, 1 + place))
+            self._held = np.concatenate([self._held, more], axis=1)
+        self._held[:, place] = feature
         self.rows = [*self.rows, row]
-        self.Z = np.column_stack([self.Z, feature])
 
-    def _new_features(self, rows: Index) -> tuple[Array, NDArray[np.bool_]]:
-        """The features that rows would add; whether they are more than rounding."""
-        own = self.Z[rows]
-        pivots = self.diagonal[rows] - (own**2).sum(axis=1)
-        usable = pivots > LEAST_PIVOT * self.diagonal[rows]
-        new = self.gram.block(slice(None), rows) - self.Z @ own.T
-        return new / np.sqrt(np.where(usable, pivots, 1.0)), usable
+    def _pivots(self, rows: Index) -> tuple[Array, NDArray[np.bool_]]:
+        """The squared lengths of what rows would add to the span; those more than rounding."""
+        pivots = self.diagonal[rows] - (self.Z[rows] ** 2).sum(axis=1)
+        return pivots, pivots > LEAST_PIVOT * self.diagonal[rows]
+
+    def _new_features(self, rows: Index, pivots: Array) -> Array:
+        """The features that rows would add."""
+        return (self.gram.block(slice(None), rows) - self.Z @ self.Z[rows].T) / np.sqrt(pivots)
+
+    def _slopes(self, rows: Index, pivots: Array) -> Array:
+        """The slopes g of the problems along the features of rows, which are not made for that."""
+        used = np.flatnonzero(self._signed.any(axis=1))
+        along = self.gram.block(used, rows).T @ self._signed[used]
+        return (along - self.Z[rows] @ self._pulled) / np.sqrt(pivots)[:, None]
 
     def _drawn(self, pool: Index) -> Index:
         """Rows to be tried: half of them from the pool as far as it has some, the rest from all."""
-        preferred = self.random.permutation(np.setdiff1d(pool, self.rows))[: _DRAWN // 2]
-        others = np.setdiff1d(np.arange(self.gram.n), [*self.rows, *preferred])
-        return np.append(preferred, self.random.permutation(others)[: _DRAWN - len(preferred)])
+        preferred = self._others(np.sort(pool), self.rows)[: _DRAWN // 2]
+        others = self._others(np.arange(self.gram.n), [*self.rows, *preferred])
+        return np.append(preferred, others[: _DRAWN - len(preferred)])
+
+    def _others(self, rows: Index, taken: list[int]) -> Index:
+        """Those of some rows that are not taken, in any order."""
+        free = np.ones(self.gram.n, dtype=bool)
+        free[taken] = False
+        return self.random.permutation(rows[free[rows]])
 
     def _best_joins(self, pool: Index) -> bool:
         """Let the best of some rows join J, and the scores take the step along its feature."""
         rows = self._drawn(pool)
-        features, usable = self._new_features(rows)
-        features, rows = features[:, usable], rows[usable]
+        pivots, usable = self._pivots(rows)
+        rows, pivots = rows[usable], pivots[usable]
         if not len(rows):
             return False
-        signed = [p.y * s.dual for p, s in zip(self.problems, self.solutions, strict=True)]
-        slopes = np.array([features.T @ beta for beta in signed])
-        best, most = None, -np.inf
-        for k in np.argsort(-(slopes**2).sum(axis=0), kind="stable")[:_TRIED]:
-            steps, fall = self._steps(features[:, k], slopes[:, k])
-            if fall > most:
-                best, most, along = k, fall, steps
-        assert best is not None
-        self.scores = [s + t * features[:, best] for s, t in zip(self.scores, along, strict=True)]
-        self._join(int(rows[best]), features[:, best])
+        slopes = self._slopes(rows, pivots)
+        steepest = np.argsort(-(slopes**2).sum(axis=1), kind="stable")[:_TRIED]
+        rows, slopes = rows[steepest], slopes[steepest]
+        features = self._new_features(rows, pivots[steepest])
+        found = [self._steps(z, g) for z, g in zip(features.T, slopes, strict=True)]
+        best = int(np.argmax([fall for _, fall in found]))
+        feature, along = features[:, best], found[best][0]
+        self.scores = [s + t * feature for s, t in zip(self.scores, along, strict=True)]
+        self._join(int(rows[best]), feature)
+        self._pulled = np.vstack([self._pulled, slopes[best]])
         return True
 
     def _steps(self, feature: Array, slopes: Array) -> tuple[list[float], float]:

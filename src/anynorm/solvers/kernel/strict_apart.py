@@ -3,9 +3,9 @@
     minimise over J (|J| <= B), beta, b    1/2 beta'K_JJ beta + C N(slacks of all n rows)
 
 as in `strict_budget.py`.  A sample of the rows, of every class, is brought here, and J is chosen on
-it as there.  The rows J and the factor of K_JJ are sent to the blocks once, which then are blocks
-of |J| features (`span_blocks.py`): the problem for this J is a linear one over rows that live
-apart, solved to its gap by a solver of these.
+it as there, the searches side by side on the workers.  The rows J and the factor of K_JJ are sent
+to the blocks once, which then are blocks of |J| features (`span_blocks.py`): the problem for this J
+is a linear one over rows that live apart, solved to its gap by a solver of these.
 
 The dual variables stay beside their rows.  Those of some rows are brought here for the bound on
 what the budget costs; where the sample has all rows, it is that of the problem without a budget.
@@ -170,6 +170,7 @@ def solve_strict_apart(
             known=known,
             solve_features=solve_features,
             follow_path=follow_path,
+            elsewhere=problems[0].crew.elsewhere,
         )
         parts.append(search.solved(group, chosen, reports, solve_apart, seed))
     return _joined(parts, search)

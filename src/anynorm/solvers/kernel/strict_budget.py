@@ -11,7 +11,8 @@ on a sample of the rows, in which each stands for others:
 3. the set of the fewest errors on the last quarter is kept, that of the search unless another is
    better by two standard errors.  Its exchanges then go on in the whole sample, where two more
    searches begin with no rows, and one with the heaviest of the support vectors where these are
-   few: where a search ends depends on its first rows, and the least objective decides.
+   few: where a search ends depends on its first rows, and the least objective decides.  Where
+   there are workers, they search side by side.
 
 Where the problem without a budget has no more than B support vectors, it is the answer.
 
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -30,7 +32,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anynorm.design import Design, design_of
+from anynorm.design.crew import Elsewhere, called_here
 from anynorm.design.limits import MEGABYTE
+from anynorm.design.watch import look
 from anynorm.kernels.gram import Gram
 from anynorm.kernels.landmarks import LandmarkDesign, Landmarks
 from anynorm.kernels.rows import KernelRows
@@ -204,10 +208,12 @@ def choose_rows(
     known: Index | None,
     solve_features: SolveFeatures,
     follow_path: FollowPath,
+    elsewhere: Elsewhere,
 ) -> Chosen:
     """The first half of `solve_strict`, for a sample of rows that are not all here.
 
-    `all_rows` says that they are; other arguments are as there.
+    `all_rows` says that they are, and `elsewhere` where searches go on side by side; other
+    arguments are as there.
     """
     search = _StrictSearch(
         problems, count, tol, budget, cache_size, random, solve_features, follow_path
@@ -216,7 +222,7 @@ def choose_rows(
     full = search.without_budget([None] * len(problems)) if all_rows else None
     if full is not None and search.keeps_budget(full):
         return Chosen(np.flatnonzero(np.any([s.dual != 0 for s in full], axis=0)), full, False)
-    return Chosen(search.chosen(full, known), full, search.cut_short)
+    return Chosen(search.chosen(full, known, elsewhere), full, search.cut_short)
 
 
 def sample_size(count: int) -> int:
@@ -360,11 +366,16 @@ class _StrictSearch:
 
     # ------------------------------------------------------------ the rows
 
-    def chosen(self, full: Sequence[Solution] | None, known: Index | None) -> Index:
+    def chosen(
+        self,
+        full: Sequence[Solution] | None,
+        known: Index | None,
+        elsewhere: Elsewhere = called_here,
+    ) -> Index:
         """The rows J."""
         rows, choice = self._choice(full)
         places = np.empty(0, np.intp) if known is None else np.flatnonzero(np.isin(rows, known))
-        return rows[choice.best(places)]
+        return rows[choice.best(places, elsewhere)]
 
     def in_order(self) -> Index:
         """Rows by forward selection alone."""
@@ -490,35 +501,83 @@ class _StrictSearch:
         return Strict(solution, certificate, dual, self.cut_short)
 
 
+class _Ended(NamedTuple):
+    """Where a search ended.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Of the sample.
+    objective : float
+        Over their span.
+    final : bool
+        Whether no other search can be better.
+    cut_short : bool
+        Whether time ended it.
+    """
+
+    rows: Index
+    objective: float
+    final: bool
+    cut_short: bool
+
+
 class _Choice:
     """The choice of J on a sample of the rows; the pool has support vectors, heaviest first."""
 
     def __init__(self, search: _StrictSearch, problems: list[Problem], pool: Index) -> None:
         self.search, self.problems, self.pool = search, problems, pool
         self.random, self.count = search.random, search.count
-        self.end = search.budget.later(_CHOICE_TIME)
+        self.time = Budget(1, search.budget.later(_CHOICE_TIME))
 
-    def best(self, known: Index) -> Index:
-        """The best set of rows of the sample; `known` is one that was good before."""
-        n = self.problems[0].n_rows
-        train, held = self._split(n)
-        greedy, *others = self._sets(train, known)
-        better = self._clearly_better(greedy, others, train, held)
-        if better is not None:
-            return better
-        starts = [greedy] + [np.empty(0, np.intp)] * _FRESH
+    def best(self, known: Index, elsewhere: Elsewhere) -> Index:
+        """The best set of rows of the sample; `known` is one that was good before.
+
+        The searches do not wait for each other, and each draws by a seed of its own: what is found
+        is the same wherever they run.
+        """
+        starts = [np.empty(0, np.intp)] * _FRESH
         if len(self.pool) <= _NEARLY_ALL * self.count:
             starts.insert(0, self.pool[: self.count])
-        searches: list[SpanSearch] = []
-        for rows in starts:
-            if searches and not self._goes_on():
-                break
-            searches.append(self._search(self.problems))
-            searches[-1].begin(rows)
-            searches[-1].grow(self.count, self.pool)
-            searches[-1].exchange(self.pool)
-        best = min(searches, key=lambda search: search.objective)
-        return np.array(best.rows, dtype=np.intp)
+        first, *seeds = self.random.integers(2**63, size=1 + len(starts)).tolist()
+        begin = elsewhere(self)
+        best = begin(_Choice.from_sets, known, first)
+        others = [
+            begin(_Choice.from_rows, rows, seed) for rows, seed in zip(starts, seeds, strict=True)
+        ]
+        ended = [best()]
+        while others and not ended[0].final and self._goes_on():
+            ended.append(others.pop(0)())
+        self.search.cut_short |= any(end.cut_short for end in ended)
+        return min(ended, key=lambda end: end.objective).rows
+
+    def from_sets(self, known: Index, seed: int) -> _Ended:
+        """The best of several sets, from which a search goes on where it is its own."""
+        own = self._drawing_by(seed)
+        train, held = own._split(own.problems[0].n_rows)
+        greedy, *others = own._sets(train, known)
+        better = own._clearly_better(greedy, others, train, held)
+        if better is not None:
+            return _Ended(better, -math.inf, True, own.search.cut_short)
+        return own._searched(greedy)
+
+    def from_rows(self, rows: Index, seed: int) -> _Ended:
+        """A search that begins with some rows."""
+        return self._drawing_by(seed)._searched(rows)
+
+    def _drawing_by(self, seed: int) -> _Choice:
+        """The same for one search, which others may share this with."""
+        own = copy(self)
+        own.search, own.random = copy(self.search), np.random.default_rng(seed)
+        return own
+
+    def _searched(self, rows: Index) -> _Ended:
+        search = self._search(self.problems)
+        search.begin(rows)
+        search.grow(self.count, self.pool)
+        search.exchange(self.pool)
+        found = np.array(search.rows, dtype=np.intp)
+        return _Ended(found, search.objective, False, self.search.cut_short)
 
     def forward(self) -> Index:
         """Rows of the sample by forward selection, in their order."""
@@ -528,7 +587,8 @@ class _Choice:
         return np.array(search.rows, dtype=np.intp)
 
     def _goes_on(self) -> bool:
-        in_time = self.search.budget.before(self.end)
+        look()
+        in_time = self.time.in_time()
         self.search.cut_short = self.search.cut_short or not in_time
         return in_time
 

@@ -111,10 +111,12 @@ def _as_round(
 ) -> ChunkedRound:
     assert found.coef is not None
     stopped = Status.MAX_ITER if time.in_time() else Status.TIME_LIMIT
-    try:
-        values, pull = problem.one_norm_values(found.coef, found.intercept)
-    except RowsLost:  # the second time the duals of the lost rows are zero
-        values, pull = problem.one_norm_values(found.coef, found.intercept)
+    while True:
+        try:
+            values, pull = problem.one_norm_values(found.coef, found.intercept)
+            break
+        except RowsLost:  # the next time the duals of the lost rows are zero
+            continue
     return ChunkedRound(
         dual=found.dual,
         certificate=found.certificate,
