@@ -63,9 +63,7 @@ _ROUGHLY = 60_000  # and up to which to a tenth, as far as it gets
 _SUPPORT_TOL = 1e-2  # that hundredth, and the gap of a sample's support vectors to look at first
 _ROUGH_TOL = 1e-1  # that tenth
 _ROUGH_COST = 1e11  # products for a whole kernel matrix, up to which it is worth its time
-_MOST_PARTS = (
-    8  # of the rows: the bound of more is far below (60,000 rows: 0.36 with 2, 0.62 with 8)
-)
+_MOST_PARTS = 8  # of the rows: the bound of more is far below (60,000: 0.36 by 2, 0.62 by 8)
 _ROUGH_ITERATIONS = 4  # for each row: beyond, a bound takes many times what the fit takes
 _CHOICE_TIME = 0.5  # of the time that is left, for the choice of J
 FEATURE_ITERATIONS = 10_000  # of solvers over features, which take few
@@ -491,14 +489,16 @@ class _StrictSearch:
         return Strict(solution, certificate, dual, self.cut_short)
 
     def _n_parts(self) -> int:
-        """Of the rows, so that the kernel of each part with itself is affordable."""
+        """Of the rows: their kernels with themselves are together what a bound may cost."""
         n = len(self.alive)
-        return max(1, math.ceil(len(self.problems) * self.gram.cost(n, n) / _ROUGH_COST))
+        times = max(self.gram.cost(n, n) / _ROUGH_COST, (n / BOUND_ROWS) ** 2)
+        return max(1, math.ceil(len(self.problems) * times))
 
     def _parts_pay(self, problem: Problem) -> bool:
         """Whether the sum of the parts' least values is a bound, and worth its time."""
         separable = isinstance(problem.dual_set, Box | CurvedBox)
-        return separable and self._n_parts() <= _MOST_PARTS and self.budget.in_time()
+        affordable = self._n_parts() <= _MOST_PARTS and self.budget.in_time()
+        return separable and affordable and self.gram.semidefinite
 
     def _bound_by_parts(self, problem: Problem) -> tuple[Array, float]:
         """Dual variables, and a bound not above their value, from problems of parts of the rows.
@@ -514,7 +514,7 @@ class _StrictSearch:
             own = np.sort(np.concatenate([share[k] for share in shares]))
             part = replace(problem.part(own), C=count * problem.C)
             most = _ROUGH_ITERATIONS * len(own)
-            [found] = self._kernel_solutions([part], [None], _ROUGH_TOL, 1.0, most)
+            [found] = self._kernel_solutions([part], [None], _ROUGH_TOL, 1 / (count - k), most)
             dual[own] = found.dual / count
             value += found.certificate.dual / count
         return dual, value
