@@ -1,6 +1,7 @@
 """The benchmark of small models compares like with like."""
 
 import dataclasses
+import types
 
 import numpy as np
 import pytest
@@ -34,6 +35,22 @@ def test_each_way_has_the_C_that_is_better_on_the_quarter_all_choose_by():
     assert found == [larger, -2.0]
     assert seen[:3] == [(2.0, 30, 10), (larger, 30, 10), (larger, 40, 5)]
     assert seen[3:] == [(2.0, 30, 10), (larger, 30, 10), (2.0, 40, 5)]
+
+
+def test_fits_stand_for_a_path_that_breaks_down(monkeypatch):
+    """A path over a wide kernel once went on after joints with a gap of 1, and was judged there."""
+    import anynorm
+
+    X, y = small.table("skewed", 160, 0)
+    train, test, kernel = (X[:100], y[:100]), (X[100:], y[100:]), small.Kernel(1.0, 0.005)
+    sound = small.path_shares(kernel, train, test, 8)
+    monkeypatch.setattr(
+        anynorm, "sparse_svm_path", lambda *args, **more: types.SimpleNamespace(gaps=np.ones(3))
+    )
+    fits = small.path_shares(kernel, train, test, 8)
+    assert len(fits) == len(sound) == 9
+    assert fits[0] == np.mean(test[1] == np.sign(train[1].sum()))
+    assert fits[8] == pytest.approx(sound[8], abs=0.1)
 
 
 def test_cholesky_takes_the_largest_rest_first():
