@@ -194,7 +194,10 @@ class Run:
             ("predict", 10_000, 20, 1.0),
         ]
         return [
-            *((f"{row[0]} of {row[1]}", functools.partial(self.speedup, *row)) for row in speedups),
+            *(
+                ("{} of {} x {}, C={:g}".format(*row[:4]), functools.partial(self.speedup, *row))
+                for row in speedups
+            ),
             *(
                 (f"sklearnex, C={C:g}", functools.partial(self.against_peer, 20_000, 20, C))
                 for C in (1.0, 100.0)

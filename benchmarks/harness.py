@@ -364,16 +364,24 @@ def table(rows: Sequence[Row], columns: Sequence[str] = COLUMNS) -> str:
 ONE_THREAD = "CPU seconds, one thread each side"
 
 
-def save(
-    rows: Sequence[Row], path: pathlib.Path, packages: Sequence[str], clock: str = ONE_THREAD
-) -> None:
-    """Write the rows and what they were measured with as JSON."""
+def save(rows: dict[str, Row], path: pathlib.Path, measured_with: dict[str, Any]) -> None:
+    """Write the rows by their names and what they were measured with as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = {
-        "machine": machine(packages, clock),
-        "rows": [{**dataclasses.asdict(row), "met": row.met} for row in rows],
-    }
+    content = {"machine": measured_with, "rows": _as_json(rows)}
     path.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def add(rows: dict[str, Row], path: pathlib.Path) -> None:
+    """Put rows into recorded ones, in place of those of the same name or at the end."""
+    content = json.loads(path.read_text())
+    left = {row["name"]: row for row in _as_json(rows)}
+    content["rows"] = [left.pop(row.get("name"), row) for row in content["rows"]]
+    content["rows"] += left.values()
+    path.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def _as_json(rows: dict[str, Row]) -> list[dict[str, Any]]:
+    return [{"name": name, **dataclasses.asdict(row), "met": row.met} for name, row in rows.items()]
 
 
 def machine(packages: Sequence[str], clock: str) -> dict[str, Any]:
@@ -402,42 +410,56 @@ def command(
     packages: Sequence[str],
     arguments: Sequence[str] | None = None,
     *,
-    clock: str = ONE_THREAD,
+    clock: str | Callable[[argparse.Namespace], str] = ONE_THREAD,
     add_options: Callable[[argparse.ArgumentParser], None] | None = None,
 ) -> list[Row]:
     """The command line of a benchmark: run the rows asked for, print each, and the table.
 
     `prepare` gets a folder for data, which is there while the rows run, and the options; it returns
-    the rows by their names.  A full run is written to benchmarks/results.  `add_options` adds what
-    this benchmark alone can be asked for.
+    the rows by their names.  A full run is written to benchmarks/results; so are parts of one, with
+    `--record`, where the recorded rest was measured with the same machine and packages.
+    `add_options` adds what this benchmark alone can be asked for, on which the clock may depend.
     """
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=about)
     parser.add_argument("--quick", action="store_true", help="small data: does it run at all?")
     parser.add_argument("--only", default="", help="run the rows whose name contains this text")
+    parser.add_argument(
+        "--record", action="store_true", help="put the rows of --only among the recorded ones"
+    )
     parser.add_argument("--repeats", type=int, default=5, help="runs after the first (default 5)")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for one process")
     parser.add_argument("--output", type=pathlib.Path, help="JSON file for the results")
     if add_options is not None:
         add_options(parser)
     options = parser.parse_args(arguments)
+    clock = clock if isinstance(clock, str) else clock(options)
+    measured_with, recorded = machine(packages, clock), RESULTS / f"{name}.json"
+    if options.record:
+        if options.quick or options.output or not recorded.exists():
+            parser.error("--record needs recorded rows of the full size, and no other file")
+        if json.loads(recorded.read_text())["machine"] != measured_with:
+            parser.error(f"{recorded} is of another machine or other packages: run all rows")
     output = options.output
     if output is None and not options.quick and not options.only:
-        output = RESULTS / f"{name}.json"
-    rows: list[Row] = []
+        output = recorded
+    rows: dict[str, Row] = {}
     start = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         for title, job in prepare(pathlib.Path(folder), options):
             if options.only in title:
                 row = job()
                 # Goals are about the full size.
-                rows.append(dataclasses.replace(row, bound=None) if options.quick else row)
-                print("  ".join(cell for cell in rows[-1].cells().values() if cell), flush=True)
+                row = dataclasses.replace(row, bound=None) if options.quick else row
+                rows[title] = row
+                print("  ".join(cell for cell in row.cells().values() if cell), flush=True)
+                if options.record:
+                    add({title: row}, recorded)
     print(f"\n{clock}, {time.monotonic() - start:.0f} s in all\n")
-    print(table(rows))
-    if output is not None:
-        save(rows, output, packages, clock)
+    print(table(list(rows.values())))
+    if output is not None and not options.record:
+        save(rows, output, measured_with)
         print(f"\nwritten to {output}")
-    return rows
+    return list(rows.values())
 
 
 def in_time(

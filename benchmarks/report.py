@@ -19,7 +19,9 @@ PAGES = tuple(
     harness.ROOT / name
     for name in ("README.md", "docs/benchmarks.md", "docs/dask.md", "docs/size.md")
 )
-NAMES = ("linear", "walk", "sparse", "kernel", "search", "small", "bridge", "dask")
+NAMES = (
+    "linear", "walk", "sparse", "kernel", "search", "search_threads", "small", "bridge", "dask"
+)  # fmt: skip
 CHOSEN = (
     "whole exact path, microarray 38 x 7129",
     "one fit, dense 2000 x 2000, gap 1e-09",

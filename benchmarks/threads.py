@@ -129,7 +129,8 @@ def main(arguments: list[str] | None = None) -> list[Row]:
     print(f"\n{harness.table(rows)}")
     if options.output is not None:
         packages = ["numpy", "scipy", "scikit-learn", "numba", "threadpoolctl"]
-        harness.save(rows, options.output, packages, f"Wall seconds, {CORES} cores")
+        measured_with = harness.machine(packages, f"Wall seconds, {CORES} cores")
+        harness.save({row.work: row for row in rows}, options.output, measured_with)
     return rows
 
 

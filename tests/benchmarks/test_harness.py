@@ -127,6 +127,35 @@ def test_small_run_fills_rows_and_file(tmp_path, capsys):
     assert harness.table(rows) in report.table(output)
 
 
+def test_parts_of_a_run_add_up(tmp_path, monkeypatch, capsys):
+    """Rows of --only take the place of those of the same name, on the same machine alone."""
+    monkeypatch.setattr(harness, "RESULTS", tmp_path)
+    ratios = {"first": 1.0, "second": 2.0}
+
+    def prepare(folder, options):
+        return [
+            (name, lambda name=name: Row("same work", name, "", ratios[name])) for name in ratios
+        ]
+
+    def run(*arguments):
+        return harness.command("some", "", prepare, ["numpy"], arguments)
+
+    run()
+    ratios["second"], ratios["third"] = 3.0, 4.0
+    run("--only", "second")
+    run("--only", "second", "--record")
+    run("--only", "third", "--record")
+    content = json.loads((tmp_path / "some.json").read_text())
+    assert [(row["name"], row["ratio"]) for row in content["rows"]] == [
+        ("first", 1.0), ("second", 3.0), ("third", 4.0),
+    ]  # fmt: skip
+    content["machine"]["cores"] = -1
+    (tmp_path / "some.json").write_text(json.dumps(content))
+    with pytest.raises(SystemExit):
+        run("--only", "second", "--record")
+    assert "another machine" in capsys.readouterr().err
+
+
 def test_memory_row_relates_the_fit_to_the_data(tmp_path):
     linear.write_data(tmp_path, quick=True)
     row = linear.Run(tmp_path, repeats=1, limit=600).memory(

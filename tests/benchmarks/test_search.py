@@ -53,25 +53,79 @@ def test_a_row_needs_the_same_choice(small, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("answers", "ratio", "said"),
     [
-        ([{"cpu": 12.5}], 6.25, "at least"),
-        ([{"cpu": 11.0, "score": 0.9}], 5.5, "no time was left"),
-        ([{}, {"cpu": 8.0, "score": 0.9, "excess": [0.1, 0.7]}], 4.0, "1.0e-01 to 7.0e-01"),
+        ([{"time": 12.5}], 6.25, "at least"),
+        (
+            [{"time": 8.0, "score": 0.9}, {"excess": [1e-4, 0.7], "fold_excess": [0.1]}],
+            4.0,
+            "for all rows 1.0e-04 to 7.0e-01, 1 of 2 within 1e-03; in the folds 1.0e-01",
+        ),
     ],
 )
 def test_torchkm_is_stopped_in_time(answers, ratio, said, tmp_path, monkeypatch):
     run = search.Run(tmp_path, search.Sizes(DATA, (DATA,)), 0, 60.0)
     mine = {"cpu": 2.0, "wall": 20.0, "score": 0.9, "gap": 1e-4}  # on a busy machine
     monkeypatch.setattr(run, "_call", lambda name, data, **more: mine)
-    patience = []
+    called = []
+    left = iter(answers)
     monkeypatch.setattr(
         search.harness,
-        "call_each",
-        lambda name, given, limit: patience.append(given["patience"]) or answers,
+        "call",
+        lambda name, given, **more: called.append((name, given)) or dict(next(left)),
     )
-    row = run.against_torchkm(DATA)
+    row = run.against_torchkm(DATA, 1e-5)
     assert row.ratio == ratio
     assert said in row.note
-    assert patience == [search.TORCH_PATIENCE * mine["cpu"]]
+    assert called[0][1]["patience"] == search.TORCH_PATIENCE * mine["cpu"]
+    assert len(called) == len(answers)
+
+
+def test_several_threads_are_timed_by_the_clock(tmp_path, monkeypatch):
+    run = search.Run(tmp_path, search.Sizes(DATA, (DATA,)), 0, 60.0, threads=3, stop_after=50.0)
+    mine = {"cpu": 5.0, "wall": 2.0, "score": 0.9, "gap": 1e-4}
+    monkeypatch.setattr(run, "_call", lambda name, data, **more: mine)
+    seen = {}
+    monkeypatch.setattr(
+        search.harness,
+        "call",
+        lambda name, given, **more: seen.update(given, **more) or {"time": 20.0},
+    )
+    row = run.against_torchkm(DATA, 1e-5)
+    assert row.ratio == 10.0
+    assert seen["threads"] == 3
+    assert seen["patience"] == 50.0
+    assert set(seen["environment"].values()) == {"3"}
+
+
+def test_excess_of_a_peer_is_that_over_the_optimum(tmp_path, monkeypatch):
+    """Our own solutions, given as the peer's, are within the gap, and twice one of them is not."""
+    from anynorm import SVC
+
+    monkeypatch.setattr(search, "TORCH_CS", 2)
+    monkeypatch.setattr(search, "TORCH_FOLDS", 3)
+    data = dataclasses.asdict(DATA)
+    X, y, gamma = search.torch_task(str(tmp_path), data)
+    Cs, betas, biases = search.torch_Cs(), np.zeros((len(y), 2)), np.zeros(2)
+
+    def fitted(C, rows):
+        model, beta = SVC(C=C, gamma=gamma, tol=1e-6).fit(X[rows], y[rows]), np.zeros(len(y))
+        beta[rows[model.support_]] = model.dual_coef_[0]
+        return beta, model.intercept_[0]
+
+    for k, C in enumerate(Cs[::-1]):  # the peer's are from the largest to the least
+        betas[:, k], biases[k] = fitted(C, np.arange(len(y)))
+    train, test = search.splits(y, 3)[1]
+    beta, _ = fitted(Cs[1], train)
+    scores = np.exp(-gamma * ((X[:, None] - X) ** 2).sum(axis=2)) @ beta
+    np.savez(
+        tmp_path / "torchkm.npz",
+        betas=betas * [2.0, 1.0], biases=biases,
+        left_out=[test.min()], lambdas=[1 / (2 * len(y) * Cs[1])],
+        squares=[beta @ scores], scores=[scores],
+    )  # fmt: skip
+    found = search.torch_excess(str(tmp_path), data, threads=1)
+    assert 0 <= found["excess"][0] <= 1.1e-4
+    assert found["excess"][1] > 0.1
+    assert -1e-6 <= found["fold_excess"][0] <= 1.1e-4
 
 
 def test_torchkm_is_stopped_by_its_own_cpu_time(tmp_path, monkeypatch):
@@ -85,9 +139,13 @@ def test_torchkm_is_stopped_by_its_own_cpu_time(tmp_path, monkeypatch):
             while True:
                 np.ones((100, 100)) @ np.ones(100)
 
-    fake = types.SimpleNamespace(TorchKMSVC=Endless, set_num_threads=lambda count: None)
+    solver = types.SimpleNamespace(golden_section_search=None)
+    fake = types.SimpleNamespace(
+        TorchKMSVC=Endless, set_num_threads=lambda count: None, cvksvm=solver
+    )
     modules = types.SimpleNamespace(import_module=lambda name: fake)
     monkeypatch.setattr(search, "importlib", modules)
-    [found] = search.torch_peer(str(tmp_path), dataclasses.asdict(DATA), patience=0.2)
-    assert set(found) == {"cpu"}
-    assert 0.15 < found["cpu"] < 5.0
+    given = {"tol": 1e-5, "patience": 0.2, "threads": 1}
+    found = search.torch_peer(str(tmp_path), dataclasses.asdict(DATA), **given)
+    assert set(found) == {"time"}
+    assert 0.15 < found["time"] < 5.0

@@ -1,6 +1,7 @@
 """Problems over the span of few rows: their optimum, what the budget costs, the choice of rows."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -100,6 +101,7 @@ def sampled(monkeypatch):
     monkeypatch.setattr(strict_budget, "_PER_PLACE", 10)
     monkeypatch.setattr(strict_budget, "_WHOLE", 60)
     monkeypatch.setattr(strict_budget, "_ROUGHLY", 60)
+    monkeypatch.setattr(strict_budget, "_MOST_PARTS", 0)
 
 
 @pytest.mark.parametrize("slack", [L1(), SquaredL2(), TopK(30)], ids=repr)
@@ -144,8 +146,43 @@ def test_a_rough_solution_without_a_budget_bounds_what_it_costs(monkeypatch, wei
     stopped = strict(problem, 5)
     assert stopped.full.dual <= rough.full.dual
     assert stopped.solution.status is Status.OPTIMAL
-    monkeypatch.setattr(strict_budget, "_ROUGH_COST", 0.0)
+    monkeypatch.setattr(strict_budget, "_ROUGH_COST", 1e-9)
     assert strict(problem, 5).full == weak
+
+
+@pytest.mark.usefixtures("sampled")
+@pytest.mark.parametrize("weights", [None, np.tile([1.0, 2.0], 100)], ids=["plain", "weighted"])
+@pytest.mark.parametrize("slack", [L1(), SquaredL2()], ids=repr)
+def test_parts_of_the_rows_bound_what_a_budget_costs(monkeypatch, slack, weights):
+    problem = problem_of(n=200, slack=slack, weights=weights)
+    optimum = solve_primal(problem).value
+    weak = strict(problem, 5).full.dual
+    cost = problem.gram.cost(200, 200)
+    bounds = []
+    for count in (1, 2, 5):
+        monkeypatch.setattr(strict_budget, "_MOST_PARTS", count)
+        monkeypatch.setattr(strict_budget, "_ROUGH_COST", cost / count)
+        found = strict(problem, 5)
+        assert found.solution.status is Status.OPTIMAL
+        assert found.full.primal == found.solution.certificate.primal
+        assert found.full.dual <= problem.dual_objective(found.full_dual) * (1 + 1e-8)
+        assert problem.dual_objective(found.full_dual) <= optimum * (1 + 1e-6)
+        assert strict(problem, 5).full == found.full
+        bounds.append(found.full.dual)
+    assert bounds[0] >= optimum * (1 - strict_budget._ROUGH_TOL)
+    assert bounds[0] > bounds[1] > bounds[2] > 0
+    assert bounds[1] > weak
+
+
+@pytest.mark.usefixtures("sampled")
+def test_parts_without_a_class_bound_nothing_and_do_no_harm(monkeypatch):
+    problem = problem_of(n=200)
+    y = np.where(np.arange(200) < 3, 1.0, -1.0)
+    monkeypatch.setattr(strict_budget, "_MOST_PARTS", 8)
+    monkeypatch.setattr(strict_budget, "_ROUGH_COST", problem.gram.cost(200, 200) / 7.5)
+    rare = replace(problem, y=y)
+    found = strict(rare, 5)
+    assert 0 < found.full.dual <= solve_primal(rare).value * (1 + 1e-6)
 
 
 def test_sets_that_are_no_better_are_rarely_taken(monkeypatch):
