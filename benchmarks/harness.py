@@ -26,8 +26,6 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from typing import Any, NamedTuple
 
-import numpy as np
-
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 THREADS = tuple(
@@ -507,7 +505,9 @@ def turns_row(work: str, pairs: list[list[float]], goal: float) -> Row:
     left, held = (statistics.median(side) for side in zip(*pairs, strict=True))
     # Two pairs, in both orders, at a time: of some work each second run takes longer, whosever.
     whole = pairs[: len(pairs) // 2 * 2] or pairs
-    sums = [np.sum(whole[k : k + 2], axis=0) for k in range(0, len(whole), 2)]
+    sums = [
+        [sum(side) for side in zip(*whole[k : k + 2], strict=True)] for k in range(0, len(whole), 2)
+    ]
     return Row(
         work=work,
         ours=f"as a user has it {seconds(left)}",

@@ -314,10 +314,10 @@ class Run:
         self._drawn: dict[str, list[dict[str, Any]]] = {}
 
     def draws(self, name: str) -> list[dict[str, Any]]:
-        """The shares of a table, draw by draw: of this run, or else those recorded."""
+        """The shares of a table, draw by draw: of this run, or those recorded, or else made now."""
         if name not in self._drawn:
-            [row] = (row for row in report.recorded(RECORDED) if row.work == self._work(name))
-            self._drawn[name] = row.details["draws"]
+            known = [row for row in report.recorded(RECORDED) if row.work == self._work(name)]
+            self._drawn[name] = (known[0] if known else self.accuracy(name)).details["draws"]
         return self._drawn[name]
 
     def _work(self, name: str) -> str:

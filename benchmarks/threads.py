@@ -94,9 +94,12 @@ def compile_all() -> None:
 def measured(name: str, options: argparse.Namespace) -> Iterator[Row]:
     """The rows of a benchmark whose titles contain the text asked for."""
     turns = Turns(options.seconds, options.limit)
-    prepare = importlib.import_module(f"benchmarks.{name}").prepare
+    module = importlib.import_module(f"benchmarks.{name}")
+    own = argparse.ArgumentParser()  # what this benchmark alone can be asked for
+    getattr(module, "add_options", lambda parser: None)(own)
+    own.parse_args([], options)
     with tempfile.TemporaryDirectory() as folder:
-        for title, job in prepare(pathlib.Path(folder), options):
+        for title, job in module.prepare(pathlib.Path(folder), options):
             if options.only in title:
                 with harness.calls_made_by(turns), contextlib.suppress(_NotOurs):
                     job()
