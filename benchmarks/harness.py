@@ -431,11 +431,11 @@ def command(
         add_options(parser)
     options = parser.parse_args(arguments)
     clock = clock if isinstance(clock, str) else clock(options)
-    measured_with, recorded = machine(packages, clock), RESULTS / f"{name}.json"
+    recorded = RESULTS / f"{name}.json"
     if options.record:
         if options.quick or options.output or not recorded.exists():
             parser.error("--record needs recorded rows of the full size, and no other file")
-        if json.loads(recorded.read_text())["machine"] != measured_with:
+        if json.loads(recorded.read_text())["machine"] != machine(packages, clock):
             parser.error(f"{recorded} is of another machine or other packages: run all rows")
     output = options.output
     if output is None and not options.quick and not options.only:
@@ -455,7 +455,7 @@ def command(
     print(f"\n{clock}, {time.monotonic() - start:.0f} s in all\n")
     print(table(list(rows.values())))
     if output is not None and not options.record:
-        save(rows, output, measured_with)
+        save(rows, output, machine(packages, clock))
         print(f"\nwritten to {output}")
     return list(rows.values())
 

@@ -163,8 +163,8 @@ def test_a_linear_kernel_far_from_the_origin_is_in_the_span_of_the_rows_as_they_
 def test_the_choice_is_that_of_the_random_state():
     first, again = strict(6, random_state=3).fit(X, Y), strict(6, random_state=3).fit(X, Y)
     np.testing.assert_array_equal(first.dual_coef_, again.dual_coef_)
-    other = strict(6, random_state=4).fit(X, Y)
-    assert first.support_.tolist() != other.support_.tolist()
+    others = [strict(6, random_state=seed).fit(X, Y) for seed in range(4, 9)]  # some find the same
+    assert any(first.support_.tolist() != other.support_.tolist() for other in others)
 
 
 def test_a_warm_start_compares_the_support_vectors_of_before():

@@ -109,7 +109,8 @@ def test_isotonic_steps_are_never_certain_and_scikit_learns_lose_by_it(n_classes
         assert ours.min() > 0
         assert ours.max() < 1
         gains.append(log_loss(y[N:], theirs) - log_loss(y[N:], ours))
-    assert min(gains) > 0
+    # Steps depend on the last digits of scores: of a single draw either may be the luckier by 0.02.
+    assert np.mean(gains) > 0.03
 
 
 @pytest.mark.parametrize("name", MODELS)

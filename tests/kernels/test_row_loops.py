@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from anynorm.kernels.row_loops import add_rows, compact, small_square, take_columns
+from anynorm.kernels.row_loops import STRIP, add_rows, compact, small_square, take_columns
 
 RNG = np.random.default_rng(0)
 STORE = RNG.normal(size=(9, 2500)).astype(np.float32)
@@ -13,7 +13,7 @@ def test_combinations_of_rows_are_added():
     weights, scores = RNG.normal(size=6), RNG.normal(size=2500)
     expected = scores + weights @ STORE[SLOTS].astype(np.float64)
     add_rows(0, 1, STORE, SLOTS, weights, scores, 0)
-    add_rows(0, 4, STORE, SLOTS, weights, scores, 512)
+    add_rows(0, -(-2500 // STRIP) - 1, STORE, SLOTS, weights, scores, STRIP)
     np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-14)
 
 

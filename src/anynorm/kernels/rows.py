@@ -144,6 +144,7 @@ class KernelRows:
             part._row_in[: len(slots)], part._slot_of[names] = names, np.arange(len(slots))
             part._n_filled = len(slots)
         self._slot_of[:], self._row_in[:], self._n_filled = -1, -1, 0
+        self._by_age = self._by_age[:0]
         return part
 
     @property
