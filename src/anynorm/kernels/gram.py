@@ -168,7 +168,8 @@ class Gram:
     def matvec(self, beta: ArrayLike, rows: Any = slice(None), *, compiled: bool = False) -> Array:
         """Return ``(K @ beta)[rows]``, only through the columns where beta is not zero.
 
-        `compiled` is for those who have loaded Numba anyway: few values are then not worth less.
+        `compiled` is for those who have loaded Numba anyway: few values are then not worth less,
+        and some rows no less than all, which are wanted sooner or later.
         """
         beta = np.asarray(beta, dtype=np.float64)
         points = _take(self._rows, rows)
@@ -180,7 +181,7 @@ class Gram:
                 w = design_of(_take(self._columns, used)).rmatvec(beta[used])
             return finite(design_of(points).matvec(w))
         out, others = np.zeros(points.shape[0]), slice(None)
-        n_values = max(len(out) * len(used), WORTH_COMPILED if compiled else 0)
+        n_values = max((self.n if compiled else len(out)) * len(used), WORTH_COMPILED * compiled)
         small = self.X is not None and len(used) * self.X.shape[1] <= _HALVED_ENTRIES
         if small and len(used) >= _WORTH_HALVING:
             own, sums = np.arange(self.n)[rows], self.sums(used)
