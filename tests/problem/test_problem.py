@@ -52,6 +52,11 @@ def test_a_regularised_bias_is_a_constant_feature():
     assert bias.dual_objective(a) == pytest.approx(wide.dual_objective(a))
 
 
+def test_a_bias_too_large_to_be_squared_costs_infinitely_much():
+    # Powers of floats beyond 1e154 raise OverflowError; products are infinite.
+    assert hinge_problem(intercept=1.0).objective(W, 1e200) == np.inf
+
+
 def test_points_outside_the_domain_cost_infinitely_much():
     assert hinge_problem(intercept=None).objective(W, 1.0) == np.inf
     dropped = hinge_problem(feature_scale=np.array([0.0, 1.0, 1.0]))

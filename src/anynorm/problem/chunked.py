@@ -249,7 +249,7 @@ class ChunkedProblem:
     def regularisation(self, coef: np.ndarray, intercept: float) -> float:
         """Return 1/2 sum (w_j/v_j)^2, with the part of a regularised bias."""
         u = self.scaled_coef(coef)
-        bias = 0.5 * self.precision * intercept**2 if 0 < self.precision < np.inf else 0.0
+        bias = 0.5 * self.precision * intercept * intercept if 0 < self.precision < np.inf else 0.0
         return 0.5 * float(u @ u) + bias
 
     def values(self, coef: np.ndarray, intercept: float) -> Values:

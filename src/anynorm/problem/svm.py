@@ -229,14 +229,14 @@ class Problem:
         if self.regulariser == "l1":
             return _penalty(coef, self.penalty_weights) + abs(bias)
         if self.gram is not None:
-            return 0.5 * float((self.y * coef) @ scores) + 0.5 * bias**2
+            return 0.5 * float((self.y * coef) @ scores) + 0.5 * bias * bias
         if self.feature_scale is not None:
             if np.any(coef[self.feature_scale == 0] != 0):
                 return math.inf
             coef = np.divide(
                 coef, self.feature_scale, out=np.zeros(len(coef)), where=self.feature_scale != 0
             )
-        return 0.5 * float(coef @ coef) + 0.5 * bias**2
+        return 0.5 * float(coef @ coef) + 0.5 * bias * bias
 
     def objective(
         self, coef: Array, intercept: float = 0.0, *, scores: Array | None = None
@@ -313,7 +313,7 @@ class Problem:
             return 0.0
         square = float((self.y * a) @ pulled) if self.gram is not None else float(pulled @ pulled)
         bias = self.bias_feature * float(self.y @ a)
-        return square + bias**2
+        return square + bias * bias
 
     def pressure(self, a: Array, pulled: Array) -> float:
         """Return the largest ``|X_j'beta| / u_j``, at most 1 where a is allowed ("l1" only)."""

@@ -106,7 +106,7 @@ def solve_augmented(
 def _gaps(at: Iterate, curve: ProximalBox, precision: float, floor: float) -> tuple[float, float]:
     """The slacks' part of the gap of the box loss, and the relative gap of the whole."""
     cost, outer = curve.cost_and_gap(at.residual, at.dual)
-    bias = 0.5 * precision * at.bias**2 if np.isfinite(precision) else 0.0
+    bias = 0.5 * precision * at.bias * at.bias if np.isfinite(precision) else 0.0
     primal = 0.5 * float(at.u @ at.u) + bias + cost
     return outer, (outer + at.inner_gap) / max(primal, floor)
 

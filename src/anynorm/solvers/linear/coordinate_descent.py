@@ -160,7 +160,8 @@ class _Run:
         dual, coef = self.state.dual, self.features.from_coef(self.state.coef)
         quadratic = coef @ coef + self.box.shift @ dual**2
         if 0 < self.precision < np.inf:
-            quadratic += float(self.y @ dual) ** 2 / self.precision
+            total = float(self.y @ dual)
+            quadratic += total * total / self.precision
         return float(dual.sum() - 0.5 * quadratic)
 
     def settled(self) -> bool:

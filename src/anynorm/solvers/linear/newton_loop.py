@@ -42,7 +42,7 @@ def solve_newton(
             start = _from_sample(features, y, curve, precision, start, budget)
 
     def value(at: Iterate) -> float:
-        bias = 0.5 * precision * at.bias**2 if np.isfinite(precision) else 0.0
+        bias = 0.5 * precision * at.bias * at.bias if np.isfinite(precision) else 0.0
         return 0.5 * float(at.u @ at.u) + bias + cost(at.residual)
 
     done = _until_rounding(value, tol) if exact else lambda at: at.inner_gap <= tol * value(at)

@@ -248,10 +248,10 @@ class _Inside:
         """The primal value, and the dual one as far as the point is allowed."""
         penalty = self.precision if self.has_bias else 0.0
         residual = 1.0 - self.y * (self.scores + self.bias)
-        primal = 0.5 * float(self.u @ self.u) + 0.5 * penalty * self.bias**2 + cost(residual)
+        primal = 0.5 * float(self.u @ self.u) + 0.5 * penalty * self.bias * self.bias + cost(residual)
         pulled, total = self.u - self.gradient, penalty * self.bias - self.bias_gradient
         dual = float(self.side @ self.a) - 0.5 * float(pulled @ pulled)
-        dual -= 0.5 * total**2 / penalty if penalty > 0 else abs(self.bias_gradient)
+        dual -= 0.5 * total * total / penalty if penalty > 0 else abs(self.bias_gradient)
         return primal, dual
 
     def step(self) -> bool:

@@ -37,9 +37,9 @@ class SquaredNewton(RemoteNewton):
         gradient, cost = u - self.v * seen.pulled, 0.0
         if np.isfinite(self.precision):
             bend = self.precision + (seen.scatter.total if self.matrix else seen.curved)
-            cost = 0.5 * self.precision * bias**2
+            cost = 0.5 * self.precision * bias * bias
         inner = 0.5 * float(gradient @ gradient)
-        inner += 0.5 * bias_gradient**2 / bend if bend > 0 else 0.0
+        inner += 0.5 * bias_gradient * bias_gradient / bend if bend > 0 else 0.0
         return Position(u, bias, seen, inner, 0.5 * float(u @ u) + cost + seen.loss)
 
     def _gradient_of_bias(self, bias: float, seen: Sums) -> float:
