@@ -19,11 +19,12 @@ import argparse
 import dataclasses
 import functools
 import importlib.util
-import os
 import pathlib
 import sys
 from collections.abc import Callable
 from typing import Any
+
+import joblib
 
 from benchmarks import harness
 from benchmarks.dask_fits import BLOCKS, GAP, Case
@@ -202,7 +203,7 @@ class Run:
         """More workers against one."""
         one, *others = self._by_workers()
         found = next(each for each in others if each["workers"] == workers)
-        goal, cores, p = AS_FAST, len(os.sched_getaffinity(0)), self.sizes.dense.p
+        goal, cores, p = AS_FAST, joblib.cpu_count(), self.sizes.dense.p
         return Row(
             work=f"hinge, dense {self.sizes.scaling_rows:,} x {p}: {workers} workers, wall time",
             ours=f"{workers} workers {seconds(found['wall'])}",

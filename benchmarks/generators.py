@@ -90,6 +90,15 @@ def word_counts(n: int, p: int, *, tfidf: bool = False, seed: int = 0) -> tuple[
     return (_tfidf(X) if tfidf else X), y
 
 
+def topics(n: int, p: int, *, classes: int = 3, seed: int = 0) -> tuple[Any, np.ndarray]:
+    """Counts of words by a power law likewise, a fifth of them leaning to or from each class."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(classes, size=n)
+    rate = 40.0 / np.log(p) / (np.arange(p) + 5.0)
+    lean = np.where(rng.random((classes, p)) < 0.2, rng.normal(size=(classes, p)), 0.0)
+    return sp.csr_matrix(rng.poisson(rate * np.exp(0.5 * lean[y])).astype(float)), y
+
+
 def newsgroups(n: int, p: int, *, tfidf: bool = False, seed: int = 0) -> tuple[Any, np.ndarray]:
     """Rows of four newsgroups, two against two, and their p most frequent words."""
     from anynorm.datasets import load_dataset

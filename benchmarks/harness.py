@@ -28,9 +28,9 @@ from typing import Any, NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-THREADS = tuple(
-    f"{name}_NUM_THREADS"
-    for name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "RAYON", "VECLIB_MAXIMUM", "BLIS")
+THREADS = (
+    *(f"{name}_NUM_THREADS" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA", "RAYON", "BLIS")),
+    "VECLIB_MAXIMUM_THREADS",
 )
 BOTH_WAYS = "ANYNORM_BENCHMARK_BOTH_WAYS"  # seconds for `timed` to take with and without threads
 _MARK = "RESULT "
@@ -134,11 +134,12 @@ def timed(work: Callable[[], Any], *, repeats: int, budget: float = 20.0) -> tup
     run is not repeated: that run is then the measurement.
     """
     if BOTH_WAYS in os.environ:
-        runs = _both_ways(work, float(os.environ[BOTH_WAYS]))
+        runs, result = _both_ways(work, float(os.environ[BOTH_WAYS]))
     else:
-        runs = []
+        runs, result = [], None
         while len(runs) <= repeats and sum(run.wall for run in runs) <= budget:
-            runs.append(_once(work))
+            run, result = _once(work)
+            runs.append(run)
     warm = runs[1:] or runs
     timing = Timing(
         wall=statistics.median(run.wall for run in warm),
@@ -147,7 +148,7 @@ def timed(work: Callable[[], Any], *, repeats: int, budget: float = 20.0) -> tup
         first_cpu=runs[0].cpu,
         runs=len(warm),
     )
-    return timing, runs[-1].result
+    return timing, result
 
 
 class _Run(NamedTuple):
@@ -155,17 +156,16 @@ class _Run(NamedTuple):
 
     wall: float
     cpu: float
-    result: Any
 
 
-def _once(work: Callable[[], Any]) -> _Run:
+def _once(work: Callable[[], Any]) -> tuple[_Run, Any]:
     gc.collect()
     wall, cpu = time.perf_counter(), time.process_time()
     result = work()
-    return _Run(time.perf_counter() - wall, time.process_time() - cpu, result)
+    return _Run(time.perf_counter() - wall, time.process_time() - cpu), result
 
 
-def _both_ways(work: Callable[[], Any], share: float) -> list[_Run]:
+def _both_ways(work: Callable[[], Any], share: float) -> tuple[list[_Run], Any]:
     """Run it by turns with the threads that libraries take by themselves and with one thread.
 
     All in one process: the same data at another place in memory take up to a fifth more or less.
@@ -174,9 +174,13 @@ def _both_ways(work: Callable[[], Any], share: float) -> list[_Run]:
     """
     from threadpoolctl import threadpool_limits
 
+    result: Any = None
+
     def run(one_thread: bool) -> _Run:
+        nonlocal result
         with threadpool_limits(1 if one_thread else None):
-            return _once(work)
+            times, result = _once(work)
+        return times
 
     run(one_thread=False)
     began = time.monotonic()
@@ -189,7 +193,7 @@ def _both_ways(work: Callable[[], Any], share: float) -> list[_Run]:
             held = run(one_thread=True)
             pairs.append((run(one_thread=False), held))
     _answer({"pairs": [[left.wall, held.wall] for left, held in pairs]})
-    return [held for _, held in pairs]
+    return [held for _, held in pairs], result
 
 
 def _answer(answer: Any) -> None:
@@ -410,13 +414,15 @@ def command(
     *,
     clock: str | Callable[[argparse.Namespace], str] = ONE_THREAD,
     add_options: Callable[[argparse.ArgumentParser], None] | None = None,
+    record_as: Callable[[argparse.Namespace], str] | None = None,
 ) -> list[Row]:
     """The command line of a benchmark: run the rows asked for, print each, and the table.
 
     `prepare` gets a folder for data, which is there while the rows run, and the options; it returns
     the rows by their names.  A full run is written to benchmarks/results; so are parts of one, with
     `--record`, where the recorded rest was measured with the same machine and packages.
-    `add_options` adds what this benchmark alone can be asked for, on which the clock may depend.
+    `add_options` adds what this benchmark alone can be asked for, on which the clock may depend, as
+    may the name of the recorded results (`record_as`), otherwise that of the benchmark.
     """
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{name}", description=about)
     parser.add_argument("--quick", action="store_true", help="small data: does it run at all?")
@@ -431,7 +437,7 @@ def command(
         add_options(parser)
     options = parser.parse_args(arguments)
     clock = clock if isinstance(clock, str) else clock(options)
-    recorded = RESULTS / f"{name}.json"
+    recorded = RESULTS / f"{name if record_as is None else record_as(options)}.json"
     if options.record:
         if options.quick or options.output or not recorded.exists():
             parser.error("--record needs recorded rows of the full size, and no other file")

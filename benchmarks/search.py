@@ -12,7 +12,8 @@
   its objectives are above the optimum is computed from its coefficients, and for the folds from its
   scores at the end of each, relative to lower bounds of ours.  Its time grows with the third power
   of the rows: it is stopped when it has had six times ours, or after `--stop-after` seconds.
-  `--threads` gives both sides so many in these rows, which are then timed by the clock.
+  `--threads` gives both sides so many in these rows, which are then timed by the clock, run alone,
+  and recorded apart.
 """
 
 import argparse
@@ -215,7 +216,10 @@ def _fold_ends() -> list[tuple[int, float, float, np.ndarray]]:
 
 
 def torch_excess(folder: str, data: dict[str, Any], threads: int) -> dict[str, Any]:
-    """How far TorchKM's objectives are above lower bounds: for all rows by C, and in the folds."""
+    """How far TorchKM's objectives are above lower bounds: for all rows by C, and in the folds.
+
+    The bounds are up to a tenth of the gap below the optima: so much is held against it at most.
+    """
     from sklearn.metrics.pairwise import rbf_kernel
 
     from anynorm.design.threads import Threads
@@ -372,11 +376,12 @@ class Run:
         )
 
     def jobs(self) -> harness.Jobs:
-        """Every row by its name."""
+        """Every row by its name; with several threads those whose peer has threads."""
         jobs: list[tuple[str, float | None, Any]] = [
             (f"scikit-learn at tol={tol:.0e}", GOAL if tol != TOLERANCES[-1] else None,
              functools.partial(self.against_scikit_learn, tol))
             for tol in TOLERANCES
+            if self.threads == 1
         ]  # fmt: skip
         if importlib.util.find_spec("torchkm") is not None:
             jobs += [
@@ -416,7 +421,9 @@ def prepare(folder: pathlib.Path, options: argparse.Namespace) -> harness.Jobs:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """What the rows against TorchKM can be asked for."""
-    parser.add_argument("--threads", type=int, default=1, help="of both sides, against TorchKM")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="of both sides: the rows against TorchKM alone"
+    )
     parser.add_argument("--stop-after", type=float, help="seconds of TorchKM, instead of 6 of ours")
 
 
@@ -426,12 +433,18 @@ def clock(options: argparse.Namespace) -> str:
     return f"wall seconds, {options.threads} threads each side" if several else harness.ONE_THREAD
 
 
+def record_as(options: argparse.Namespace) -> str:
+    """Rows with several threads do not take the place of those with one."""
+    return "search_threads" if options.threads > 1 else "search"
+
+
 def main(arguments: list[str] | None = None) -> list[Row]:
     """Run the rows asked for."""
     packages = ["numpy", "scipy", "scikit-learn", "numba"]
     return harness.command(
-        "search", __doc__, prepare, packages, arguments, clock=clock, add_options=add_options
-    )
+        "search", __doc__, prepare, packages, arguments,
+        clock=clock, add_options=add_options, record_as=record_as,
+    )  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -144,13 +144,20 @@ def test_a_worker_killed_in_the_choice_of_rows_does_not_change_it(own_client, mo
 def test_a_call_that_nobody_waits_for_ends(client):
     """Ctrl-C while workers choose rows leaves them to others."""
     crew = dask_crew.DaskCrew(client, [client.submit(empty_block, k) for k in range(2)])
-    begin = crew.elsewhere(0.01)
-    answers = [begin(looks_for_ever) for _ in crew._parts]
     deadline = time.monotonic() + 30
-    while not any(client.run(running).values()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert any(client.run(running).values())
-    del answers, begin
+
+    def interrupted():
+        with crew.elsewhere(0.01) as begin:
+            answers = [begin(looks_for_ever) for _ in crew._parts]
+            while not any(client.run(running).values()) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert any(client.run(running).values())
+            assert answers
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as kept:
+        interrupted()
+    assert kept.tb is not None  # a debugger, or IPython, holds it, and with it the answers
     while any(client.run(running).values()) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(client.run(running).values())

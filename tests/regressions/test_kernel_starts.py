@@ -1,13 +1,16 @@
 """Starts of block SMO: what is at a bound stays there."""
 
 import numpy as np
+from sklearn.metrics.pairwise import rbf_kernel
 
+from anynorm import SVC
 from anynorm.design.limits import ROUNDING
 from anynorm.kernels.gram import Gram
 from anynorm.kernels.rows import KernelRows
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
 from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.kernel import free_steps
 from anynorm.solvers.kernel.box_duals import box_of, minimise
 from anynorm.solvers.kernel.smo import _allowed
 
@@ -57,3 +60,25 @@ def test_a_solution_is_no_start_for_further_blocks():
     assert first.n_iter > 0
     assert second.n_iter == 0
     assert again.gap <= 1e-3
+
+
+def test_a_kernel_function_may_put_columns_first(monkeypatch):
+    """Its numbers in float64, where float32 is too coarse, were refused in an AssertionError."""
+
+    def turned(A, B):
+        return np.asfortranarray(rbf_kernel(A, B, gamma=0.05))
+
+    def coarse(Q):
+        kinds.append(Q.dtype)
+        if Q.dtype == np.float32:
+            raise np.linalg.LinAlgError
+        return factor_in_place(Q)
+
+    kinds, factor_in_place = [], free_steps.factor_in_place
+    monkeypatch.setattr(free_steps, "factor_in_place", coarse)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 20))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=700) > 0, 1.0, -1.0)
+    model = SVC(1e3, kernel=turned, tol=1e-8).fit(X, y)
+    assert np.float64 in kinds
+    assert model.certificate_.status == "optimal"

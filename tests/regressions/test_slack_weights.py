@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from anynorm import SVC
+from anynorm import SVC, LinearSVC
+from anynorm.design import threads
 from anynorm.kernels.gram import Gram
 from anynorm.losses import Loss
 from anynorm.norms import K12, L1, L2, LInf, Lp, SquaredL2, TopK, TopK2
@@ -70,3 +71,14 @@ def test_weights_for_other_rows_are_named():
 def test_a_huge_residual_of_a_row_without_weight_costs_nothing():
     """Its 40th power was infinite, and infinity times the weight no number."""
     assert Lp(40.0, weights=[1.0, 0.0]).value([2.0, 1e12]) == 2.0
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic", "squared", "absolute"])
+def test_many_rows_without_weight_one_after_the_other(monkeypatch, loss):
+    """The loss of a block of rows that all weigh nothing was an error: 'weights are all zero'."""
+    monkeypatch.setattr(threads, "_ROWS", 64)
+    X, y, w = data(400)
+    w[:150] = 0.0
+    found = LinearSVC(loss=loss, tol=1e-8).fit(X, y, sample_weight=w)
+    kept = LinearSVC(loss=loss, tol=1e-8).fit(X[150:], y[150:], sample_weight=w[150:])
+    assert found.certificate_.primal == pytest.approx(kept.certificate_.primal, rel=1e-7)

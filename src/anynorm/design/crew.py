@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeAlias
@@ -132,23 +133,28 @@ Turn: TypeAlias = Callable[[Block, Any], Block]
 """What makes another block of one, with something that all of them are given."""
 
 
-Elsewhere: TypeAlias = Callable[[Any], Callable[..., Callable[[], Any]]]
-"""Where calls may be made side by side: ``elsewhere(given)`` is there once, and
-``elsewhere(given)(job, *more)`` begins ``job(given, *more)``, or not before its answer is asked for
-by another call."""
+Begin: TypeAlias = Callable[..., Callable[[], Any]]
+"""``begin(job, *more)`` begins a call ``job(given, *more)``, and returns a function without
+arguments that waits for the answer."""
+
+Elsewhere: TypeAlias = Callable[[Any], AbstractContextManager[Begin]]
+"""Where calls about one thing may be made side by side: ``with elsewhere(given) as begin: ...``.
+Calls that have no answer yet when that is left are given up."""
 
 
-def called_here(given: Any) -> Callable[..., Callable[[], Any]]:
-    """Make calls in this thread, each when its answer is asked for.
+@contextmanager
+def called_here(given: Any) -> Iterator[Begin]:
+    """Make calls in this thread, none of them before its answer is asked for.
 
     Examples
     --------
     >>> from anynorm.design.crew import called_here
-    >>> answer = called_here(2)(pow, 10)
-    >>> answer()
+    >>> with called_here(2) as begin:
+    ...     answer = begin(pow, 10)
+    ...     answer()
     1024
     """
-    return lambda job, *more: partial(job, given, *more)
+    yield lambda job, *more: partial(job, given, *more)
 
 
 class Crew(ABC):
@@ -215,8 +221,8 @@ class Crew(ABC):
     def _answers(self, job: Job, message: Any) -> list[Sums]:
         """What each part answers, in their order."""
 
-    def elsewhere(self, given: Any) -> Callable[..., Callable[[], Any]]:
-        """Begin calls that are about no rows of the blocks, the longest first."""
+    def elsewhere(self, given: Any) -> AbstractContextManager[Begin]:
+        """Where calls that are about no rows of the blocks are made, to be begun longest first."""
         return called_here(given)
 
     @abstractmethod

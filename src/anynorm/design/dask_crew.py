@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from anynorm.design.crew import Block, Crew, Job, Sums, Turn
+from anynorm.design.crew import Begin, Block, Crew, Job, Sums, Turn
 from anynorm.design.heap import give_back, kept_heap
 from anynorm.design.threads import Threads
 from anynorm.design.watch import watched
@@ -94,17 +94,19 @@ class DaskCrew(Crew):
         for block in self._blocks:
             block.release()
 
-    def elsewhere(self, given: Any) -> Callable[..., Callable[[], Any]]:
+    @contextmanager
+    def elsewhere(self, given: Any) -> Iterator[Begin]:
         # A copy for each worker: one that is busy with a call hands nothing on for seconds.
         first, *others = [part.address for part in self._parts]
         homes = itertools.chain([first], itertools.cycle(others or [first]))
         copies: dict[str, Future] = {}
+        tasks: list[Future] = []
 
         def begin(job: Callable[..., Any], *more: Any) -> Callable[[], Any]:
             home = next(homes)
             if home not in copies:
                 copies[home] = self._on(home, _itself, given)
-            task = self._on(home, _called, job, copies[home], more)
+            tasks.append(task := self._on(home, _called, job, copies[home], more))
 
             def answer() -> Any:
                 wait_for(self.client, [task])
@@ -112,7 +114,10 @@ class DaskCrew(Crew):
 
             return answer
 
-        return begin
+        try:
+            yield begin
+        finally:  # also after Ctrl-C: whoever looks at the error must not hold the workers
+            self.client.cancel([*tasks, *copies.values()])
 
     def _on(self, address: str, function: Callable[..., Any], *given: Any) -> Future:
         """A task for the worker of this address, or for another one where that is lost."""

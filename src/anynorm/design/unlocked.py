@@ -32,9 +32,10 @@ def add_square(out: np.ndarray, block: np.ndarray) -> None:
     array([[ 5.,  0.],
            [11., 25.]])
     """
-    assert out.flags.f_contiguous
-    assert block.flags.f_contiguous
     n, k = block.shape
+    for A in (out, block):
+        if not (A.flags.f_contiguous and A.dtype == np.float64):
+            raise ValueError("add_square takes float64 numbers in Fortran's order")
     if n < _LONG:
         dsyrk(1.0, block, beta=1.0, c=out, lower=1, overwrite_c=1)
     elif k:
@@ -100,8 +101,9 @@ def solve_rows(factor: np.ndarray, right: np.ndarray) -> None:
     array([[1.],
            [2.]])
     """
-    assert factor.dtype == right.dtype
     n, k = right.shape
+    if factor.dtype != right.dtype or len(factor) != n:
+        raise ValueError("solve_rows takes a factor and right sides of its type and length")
     one, step = np.ones(1, factor.dtype), _stride(right.T)
     _routine("blas", f"{_letter(factor)}trsm")(
         b"L", b"U", b"T", b"N", n, k, one, factor, _stride(factor), right, step
@@ -115,7 +117,8 @@ def _letter(A: np.ndarray) -> str:
 
 def _stride(A: np.ndarray) -> int:
     """How many numbers it is from one row to the next."""
-    assert A.strides[1] == A.itemsize or A.shape[1] == 1
+    if A.strides[1] != A.itemsize and A.shape[1] > 1:
+        raise ValueError("the numbers of a row must be neighbours in memory")
     return max(A.strides[0] // A.itemsize, A.shape[1])
 
 

@@ -111,12 +111,13 @@ class BudgetSVC(KernelClassifier):
         the same relative to the primal value.  Its status is "optimal" only where that is next to
         nothing.  The dual value is that of the problem's own solution, to a gap of 0.01 where there
         are more than 4000 rows, and of 0.1 above 30 000, as far as it gets in four iterations for
-        each row.  Above 60 000 rows, or 30 000 of many features, it is a bound from up to eight
-        parts of the rows, which takes about as long as the rest of the fit and is the weaker the
-        more parts there are (120 000 x 20: a gap of 0.47, where 0.34 is what all rows at once give;
-        `slack` must be a sum over rows).  Above some 170 000 rows (fewer of more features, or
-        classes) it is the value at the dual variables of the problem over the span, or at 60 000 of
-        them: a bound still, but a weak one, with a gap of nearly 1.  Without ``strict=True`` it is
+        each row.  Above 60 000 rows, or 30 000 of many features, it is the value at the dual
+        variables of the problem over the span, or at 60 000 of them: a bound still, but a weak one,
+        with a gap of nearly 1 for a million rows.  Up to some 170 000 rows (fewer of more features,
+        or classes) another one comes from up to eight parts of the rows, and the better of the two
+        counts: that takes about as long as the rest of the fit, and is the weaker the more parts
+        there are (120 000 x 20: a gap of 0.47, where 0.34 is what all rows at once give; `slack`
+        must be a sum over rows).  Without ``strict=True`` it is
         ``certificate_``.
     n_support_full_ : ndarray of shape (K,)
         The number of rows of each class that have a dual variable in ``certificate_full_``: the

@@ -119,8 +119,10 @@ class Kernel(Parameterised):
         )
 
     def checked_pairs(self, A: Any, B: Any) -> Array:
-        """Return `pairs` as float64, or say what is wrong with them."""
+        """Return `pairs` as float64, or say what is wrong with them; no pairs are not asked for."""
         shape = (np.shape(A)[0], np.shape(B)[0])
+        if 0 in shape:  # which functions of users may refuse, as scikit-learn's do
+            return np.empty(shape)
         try:
             given: Any = self.pairs(A, B)
             given = given.toarray() if sp.issparse(given) else given

@@ -214,9 +214,11 @@ class Problem:
         """Return g at given scores and bias; that of many rows is a sum that threads share."""
 
         def part(rows: slice) -> float:
-            weights = self.sample_weight
+            weights = None if self.sample_weight is None else self.sample_weight[rows]
+            if weights is not None and not weights.any():  # which losses take for an error
+                return 0.0
             residuals = 1.0 - self.y[rows] * (scores[rows] + intercept)
-            return self.loss.value(residuals, self.C, None if weights is None else weights[rows])
+            return self.loss.value(residuals, self.C, weights)
 
         if isinstance(self.dual_set, Box | CurvedBox):
             return sum(by_rows(part, self.n_rows))

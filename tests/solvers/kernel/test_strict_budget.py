@@ -175,6 +175,53 @@ def test_parts_of_the_rows_bound_what_a_budget_costs(monkeypatch, slack, weights
 
 
 @pytest.mark.usefixtures("sampled")
+def test_parts_do_not_replace_a_better_bound(monkeypatch):
+    problem = replace(problem_of(n=200), C=0.02)  # eight parts: a gap of 0.4, a budget's own 0.2
+    own = strict(problem, 20).full
+    monkeypatch.setattr(strict_budget, "_MOST_PARTS", 8)
+    monkeypatch.setattr(strict_budget, "_ROUGH_COST", problem.gram.cost(200, 200) / 7.5)
+    asked = []
+    by_parts = strict_budget._StrictSearch._bound_by_parts
+    monkeypatch.setattr(
+        strict_budget._StrictSearch,
+        "_bound_by_parts",
+        lambda *given: asked.append(by_parts(*given)) or asked[-1],
+    )
+    monkeypatch.setattr(strict_budget, "_ROUGH_TOL", 0.5 * own.gap)
+    found = strict(problem, 20).full
+    assert asked[0].value < own.dual == found.dual
+    monkeypatch.setattr(strict_budget, "_ROUGH_TOL", 2 * own.gap)
+    assert strict(problem, 20).full.dual == own.dual
+    assert len(asked) == 1  # where the gap is small, parts are not worth their time
+
+
+@pytest.mark.usefixtures("sampled")
+def test_bounds_leave_time_to_the_models_of_all_classes(monkeypatch):
+    """The last part of the first class's bound had all the time that was left."""
+    problem = replace(problem_of(n=200), C=10.0)
+    monkeypatch.setattr(strict_budget, "_MOST_PARTS", 4)
+    monkeypatch.setattr(strict_budget, "_ROUGH_COST", problem.gram.cost(200, 200) / 1.75)
+    search, shares = strict_budget._StrictSearch, []
+    over_features, solved = search._over_features, search._kernel_solutions
+
+    def features(*given, **more):
+        shares.clear()
+        return over_features(*given, **more)
+
+    def kernels(self, problems, starts, tol, share, *more):
+        shares.append(share)
+        return solved(self, problems, starts, tol, share, *more)
+
+    monkeypatch.setattr(search, "_over_features", features)
+    monkeypatch.setattr(search, "_kernel_solutions", kernels)
+    both = [problem, replace(problem, y=-problem.y)]
+    found = solve_strict(both, 5, solve_features=solve_linear, follow_path=follow_path)
+    assert [one.solution.status for one in found] == [Status.OPTIMAL] * 2
+    # Four parts of each class, after both models: each has its share of what is left.
+    assert shares == pytest.approx([1 / left for left in range(8, 0, -1)])
+
+
+@pytest.mark.usefixtures("sampled")
 def test_parts_without_a_class_bound_nothing_and_do_no_harm(monkeypatch):
     problem = problem_of(n=200)
     y = np.where(np.arange(200) < 3, 1.0, -1.0)

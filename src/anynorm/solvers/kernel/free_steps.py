@@ -87,7 +87,8 @@ class FreeSteps:
         index, k = face.row[free], len(free)
         kinds = [np.float32, np.float64] if k <= _FLOAT64_UP_TO else [np.float32]
         for kind in kinds if not self.rows.are_exact else kinds[-1:]:
-            Q = self.rows.entries(index, index, kind)
+            # Functions of users may put columns first.
+            Q = np.ascontiguousarray(self.rows.entries(index, index, kind))
             top = float(np.abs(np.diagonal(Q)).max())
             Q[np.diag_indices(k)] += _RIDGE[Q.dtype] * top
             if self.diagonal.size:

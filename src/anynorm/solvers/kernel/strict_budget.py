@@ -41,7 +41,13 @@ from anynorm.kernels.landmarks import LandmarkDesign, Landmarks
 from anynorm.kernels.rows import KernelRows
 from anynorm.norms.dual_sets import Box, CurvedBox
 from anynorm.problem import Problem
-from anynorm.problem.certificate import Certificate, Values, certificate_of, certify
+from anynorm.problem.certificate import (
+    Certificate,
+    Values,
+    certificate_of,
+    certify,
+    relative_gap,
+)
 from anynorm.problem.repair import repaired
 from anynorm.problem.solution import Progress, Solution, Status
 from anynorm.solvers.frame.budget import Budget
@@ -451,14 +457,27 @@ class _StrictSearch:
         full: Sequence[Solution] | None,
         progress: Sequence[Callable[[Progress], None] | None],
     ) -> list[Strict]:
-        """The solutions over the span of the rows, with their certificates."""
+        """The solutions over the span of the rows, with their certificates.
+
+        Bounds come after all solutions, which a time limit is for.
+        """
         landmarks = Landmarks.of(self.gram, rows)
         features = landmarks.design(self.cache_size * MEGABYTE)
-        found = []
+        solutions = []
         for k, problem in enumerate(self.problems):
             solution = self._over_features(problem, features, self.tol, progress=progress[k])
-            solution = self._as_kernel(problem, landmarks, solution)
-            found.append(self._bounded(problem, solution, None if full is None else full[k]))
+            solutions.append(self._as_kernel(problem, landmarks, solution))
+        if full is not None:
+            bounds = [
+                _Bound(s.dual, s.certificate.dual, s.status is not Status.UNCERTIFIED) for s in full
+            ]
+            parts = zip(self.problems, solutions, bounds, strict=True)
+            return [self._strict(*part) for part in parts]
+        found = []
+        for later, problem, solution in zip(
+            reversed(range(len(solutions))), self.problems, solutions, strict=True
+        ):
+            found.append(self._strict(problem, solution, self._bound(problem, solution, later)))
         return found
 
     def _as_kernel(self, problem: Problem, landmarks: Landmarks, solution: Solution) -> Solution:
@@ -481,23 +500,25 @@ class _StrictSearch:
         coef[landmarks.rows] = problem.y[landmarks.rows] * landmarks.weights(solution.coef)
         return replace(solution, coef=coef, intercept=bias, certificate=certificate)
 
-    def _bounded(self, problem: Problem, solution: Solution, full: Solution | None) -> Strict:
-        """A solution with the best dual value of the problem without a budget."""
-        if full is not None:
-            dual, value = full.dual, full.certificate.dual
-        elif self._parts_pay(problem):
-            dual, value = self._bound_by_parts(problem)
-        else:
-            dual, value = self._bound_at(problem, solution.dual)
-        certain = full is None or full.status is not Status.UNCERTIFIED
+    def _strict(self, problem: Problem, solution: Solution, bound: _Bound) -> Strict:
+        """A solution with what is known of the problem without a budget."""
         values = Values(
             solution.certificate.primal,
-            value,
+            bound.value,
             problem.zero_primal(),
-            certain and self.gram.semidefinite,
+            bound.certain and self.gram.semidefinite,
         )
         certificate = certificate_of(values, self.tol, self.budget.stopped)
-        return Strict(solution, certificate, dual, self.cut_short)
+        return Strict(solution, certificate, bound.dual, self.cut_short)
+
+    def _bound(self, problem: Problem, solution: Solution, later: int) -> _Bound:
+        """The best bound there is time for, so many other problems waiting for theirs."""
+        own = self._bound_at(problem, solution.dual)
+        gap = relative_gap(solution.certificate.primal, own.value)
+        if gap <= _ROUGH_TOL or not self._parts_pay(problem):
+            return own
+        parts = self._bound_by_parts(problem, later)
+        return max(own, parts, key=lambda bound: bound.value)
 
     def _n_parts(self) -> int:
         """Of the rows: their kernels with themselves are together what a bound may cost."""
@@ -511,8 +532,8 @@ class _StrictSearch:
         affordable = self._n_parts() <= _MOST_PARTS and self.budget.in_time()
         return separable and affordable and self.gram.semidefinite
 
-    def _bound_by_parts(self, problem: Problem) -> tuple[Array, float]:
-        """Dual variables, and a bound not above their value, from problems of parts of the rows.
+    def _bound_by_parts(self, problem: Problem, later: int) -> _Bound:
+        """The bound by problems of parts of the rows.
 
         1/2 ||f||^2 is the sum of 1/(2K) ||f||^2 over K parts, and the least value of a sum no less
         than the sum of the least values: each part has an f of its own, which costs it 1/K.
@@ -520,17 +541,19 @@ class _StrictSearch:
         count = self._n_parts()
         groups = [self.random.permutation(group) for group in _groups(self.problems, self.alive)]
         shares = [np.array_split(group, count) for group in groups]
-        dual, value = np.zeros(problem.n_rows), 0.0
+        dual, value, certain = np.zeros(problem.n_rows), 0.0, True
         for k in range(count):
+            left = (later + 1) * count - k
             own = np.sort(np.concatenate([share[k] for share in shares]))
             part = replace(problem.part(own), C=count * problem.C)
             most = _ROUGH_ITERATIONS * len(own)
-            [found] = self._kernel_solutions([part], [None], _ROUGH_TOL, 1 / (count - k), most)
+            [found] = self._kernel_solutions([part], [None], _ROUGH_TOL, 1 / left, most)
             dual[own] = found.dual / count
             value += found.certificate.dual / count
-        return dual, value
+            certain &= found.status is not Status.UNCERTIFIED
+        return _Bound(dual, value, certain)
 
-    def _bound_at(self, problem: Problem, dual: Array) -> tuple[Array, float]:
+    def _bound_at(self, problem: Problem, dual: Array) -> _Bound:
         """The dual value at the dual variables of some rows, which the others do without."""
         used = np.flatnonzero(dual)
         if len(used) > BOUND_ROWS:
@@ -538,7 +561,18 @@ class _StrictSearch:
         part = repaired(problem.part(used), dual[used])
         out = np.zeros(problem.n_rows)
         out[used] = part.a
-        return out, part.value
+        return _Bound(out, part.value, True)
+
+
+class _Bound(NamedTuple):
+    """Dual variables of the problem without a budget, and a bound not above their value.
+
+    It is `certain` unless the kernel was seen not to be positive semidefinite.
+    """
+
+    dual: Array
+    value: float
+    certain: bool
 
 
 class _Ended(NamedTuple):
@@ -580,14 +614,15 @@ class _Choice:
         if len(self.pool) <= _NEARLY_ALL * self.count:
             starts.insert(0, self.pool[: self.count])
         first, *seeds = self.random.integers(2**63, size=1 + len(starts)).tolist()
-        begin = elsewhere(self)
-        best = begin(_Choice.from_sets, known, first)
-        others = [
-            begin(_Choice.from_rows, rows, seed) for rows, seed in zip(starts, seeds, strict=True)
-        ]
-        ended = [best()]
-        while others and not ended[0].final and self._goes_on():
-            ended.append(others.pop(0)())
+        with elsewhere(self) as begin:
+            best = begin(_Choice.from_sets, known, first)
+            others = [
+                begin(_Choice.from_rows, rows, seed)
+                for rows, seed in zip(starts, seeds, strict=True)
+            ]
+            ended = [best()]
+            while others and not ended[0].final and self._goes_on():
+                ended.append(others.pop(0)())
         self.search.cut_short |= any(end.cut_short for end in ended)
         return min(ended, key=lambda end: end.objective).rows
 

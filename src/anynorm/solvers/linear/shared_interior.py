@@ -248,7 +248,8 @@ class _Inside:
         """The primal value, and the dual one as far as the point is allowed."""
         penalty = self.precision if self.has_bias else 0.0
         residual = 1.0 - self.y * (self.scores + self.bias)
-        primal = 0.5 * float(self.u @ self.u) + 0.5 * penalty * self.bias * self.bias + cost(residual)
+        ridge = float(self.u @ self.u) + penalty * self.bias * self.bias
+        primal = 0.5 * ridge + cost(residual)
         pulled, total = self.u - self.gradient, penalty * self.bias - self.bias_gradient
         dual = float(self.side @ self.a) - 0.5 * float(pulled @ pulled)
         dual -= 0.5 * total * total / penalty if penalty > 0 else abs(self.bias_gradient)
