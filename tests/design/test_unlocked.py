@@ -86,4 +86,5 @@ def test_other_threads_run_meanwhile():
     over.set()
     thread.join()
     inside = [began, *(t for t in beats if began < t < ended), ended]
-    assert np.diff(inside).max() < 0.5 * (ended - began)
+    # Between two calls the lock is free anyway.
+    assert np.diff(inside).max() < 0.2 * (ended - began)

@@ -7,7 +7,8 @@ from anynorm import SVC, LinearSVC
 from anynorm.design import threads
 from anynorm.kernels.gram import Gram
 from anynorm.losses import Loss
-from anynorm.norms import K12, L1, L2, LInf, Lp, SquaredL2, TopK, TopK2
+from anynorm.norms import K12, L1, L2, LInf, Lp, Norm, SquaredL2, TopK, TopK2
+from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
 from anynorm.solvers.linear import solve_linear
 from anynorm.solvers.one_norm import solve_one_norm
@@ -71,6 +72,36 @@ def test_weights_for_other_rows_are_named():
 def test_a_huge_residual_of_a_row_without_weight_costs_nothing():
     """Its 40th power was infinite, and infinity times the weight no number."""
     assert Lp(40.0, weights=[1.0, 0.0]).value([2.0, 1e12]) == 2.0
+
+
+class Priced(Norm):
+    """A norm of one's own with a price for each row."""
+
+    def __init__(self, prices):
+        self.prices = prices
+
+    def value(self, xi):
+        return float(self.prices @ np.abs(xi))
+
+    def dual_value(self, a):
+        return float((np.abs(a) / self.prices).max())
+
+    def maximiser(self, a):
+        i = int((np.abs(a) / self.prices).argmax())
+        return np.sign(a[i]) * np.eye(len(a))[i] / self.prices[i]
+
+    def dual_set(self, C, weights, signed):
+        return Box.of(C * weights * self.prices, signed)
+
+
+def test_many_rows_with_prices_that_a_norm_knows(monkeypatch):
+    """The norm was asked for the loss of a block of rows, and met it with the prices of all."""
+    monkeypatch.setattr(threads, "_ROWS", 64)
+    X, y, _ = data(400)
+    prices = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    found = LinearSVC(loss=Loss.from_slack(Priced(prices)), tol=1e-8).fit(X, y)
+    given = LinearSVC(tol=1e-8).fit(X, y, sample_weight=prices)
+    assert found.certificate_.primal == pytest.approx(given.certificate_.primal, rel=1e-7)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic", "squared", "absolute"])

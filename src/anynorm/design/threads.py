@@ -150,7 +150,9 @@ def by_rows(task: Callable[[slice], Result], n: int) -> list[Result]:
     >>> by_rows(lambda rows: float(v[rows].sum()), len(v))
     [65536.0, 65536.0, 65536.0, 3392.0]
     """
-    places = list(ranges(n, _ROWS)) if n > 2 * _ROWS else [slice(0, n)]
+    if n <= 2 * _ROWS:
+        return [task(slice(0, n))]
+    places = list(ranges(n, _ROWS))
     return run(lambda k: task(places[k]), len(places))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -386,20 +387,23 @@ class WalkSearch(TableSearch):
         self, fold: int, c: int, walks: list[list[Round]], classes: np.ndarray, X: Matrix
     ) -> None:
         """Score the rounds of a fold and a C on the rows that were left out."""
-        coefs = np.array([[part.coef for part in rounds] for rounds in walks]).swapaxes(0, 1)
         intercepts = np.array([[part.intercept for part in rounds] for rounds in walks]).T
-        self.features[c, :, fold] = np.count_nonzero(coefs.any(axis=1), axis=1)
+        rounds = [[part.coef for part in parts] for parts in zip(*walks, strict=True)]
+        used = [np.count_nonzero(functools.reduce(np.logical_or, coefs)) for coefs in rounds]
+        self.features[c, :, fold] = used
+        # One column each: products with sparse rows would copy the transpose.
+        table = np.stack([coef for coefs in rounds for coef in coefs], axis=1)
         test = self.folds.splits[fold][1]
-        scores = linear_scores(X, coefs.reshape(-1, X.shape[1]), intercepts.ravel())
-        scores = scores.reshape(len(test), *intercepts.shape)
+        scores = linear_scores(X, table.T, intercepts.ravel()).reshape(len(test), *intercepts.shape)
         self._hold(fold, c, scores, classes)
         if self.scorer is not None:
+            coefs = table.T.reshape(*intercepts.shape, -1)
             for number, (coef, intercept) in enumerate(zip(coefs, intercepts, strict=True)):
                 score = self._score(coef, intercept, classes, X, test)
                 self.scores[c, number, fold] = score
             return
         scores = scores[:, :, 0] if len(walks) == 1 else scores
-        labels = [labels_of(scores[:, number], classes) for number in range(len(coefs))]
+        labels = [labels_of(scores[:, number], classes) for number in range(len(intercepts))]
         right = np.stack(labels, axis=1) == self.y[test][:, None]
         self.scores[c, :, fold] = np.average(right, axis=0, weights=self.weights_of(test))
 

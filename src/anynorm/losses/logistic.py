@@ -27,6 +27,7 @@ class LogisticLoss(Loss):
 
     name: str = "logistic"
     curvature_bound = 0.25
+    sum_over_rows = True
 
     def value(self, r: ArrayLike, C: float, weights: Array | None = None) -> float:
         costs = np.logaddexp(0.0, np.asarray(r, dtype=np.float64) - 1.0)

@@ -50,6 +50,9 @@ class Loss(ABC):
         Whether margins of 1 and more are free of cost.
     quadratic_dual : bool
         Whether the conjugate is a quadratic form, so that the best scale of a dual is a formula.
+    sum_over_rows : bool
+        Whether the value adds up over the rows, one like the other but for the weights that it is
+        given: that of many rows is then asked for in parts.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class Loss(ABC):
     signed: bool = False
     one_sided: bool = False
     quadratic_dual: bool = False
+    sum_over_rows: bool = False
 
     @staticmethod
     def from_slack(

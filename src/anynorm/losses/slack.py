@@ -51,6 +51,10 @@ class SlackLoss(Loss):
     def one_sided(self) -> bool:  # type: ignore[override]
         return self.constraints == "inequality"
 
+    @property
+    def sum_over_rows(self) -> bool:  # type: ignore[override]
+        return self.slack.sum_over_rows and self.slack.row_weights is None
+
     def without_weights(self) -> tuple[Loss, Array | None]:
         weights = self.slack.row_weights
         if weights is None:

@@ -44,6 +44,8 @@ class Norm(Parameterised):
     monotone: bool = True
     bias_falls: bool = False
     """Whether the best biases fall where a score rises, so that bounds of scores bound them."""
+    sum_over_rows: bool = False
+    """Whether it adds up over the rows, one like the other but for weights."""
 
     @abstractmethod
     def value(self, xi: ArrayLike) -> float:

@@ -24,6 +24,7 @@ class SquaredL2(Weighted):
 
     monotone = True
     bias_falls = True
+    sum_over_rows = True
 
     def value(self, xi: ArrayLike) -> float:
         """Return ``sum w xi^2``."""
@@ -61,6 +62,7 @@ class L1(Weighted, Norm):
     """
 
     bias_falls = True
+    sum_over_rows = True
 
     def value(self, xi: ArrayLike) -> float:
         """Return sum w|xi|."""

@@ -30,7 +30,7 @@ from anynorm.design.limits import ROUNDING
 from anynorm.design.threads import by_rows
 from anynorm.losses import Loss
 from anynorm.losses.bias import optimal_bias
-from anynorm.norms.dual_sets import Box, CurvedBox, DualSet
+from anynorm.norms.dual_sets import DualSet
 from anynorm.problem.certificate import Values
 from anynorm.problem.repair import Array, repaired
 
@@ -220,7 +220,7 @@ class Problem:
             residuals = 1.0 - self.y[rows] * (scores[rows] + intercept)
             return self.loss.value(residuals, self.C, weights)
 
-        if isinstance(self.dual_set, Box | CurvedBox):
+        if self.loss.sum_over_rows:
             return sum(by_rows(part, self.n_rows))
         return part(slice(None))
 

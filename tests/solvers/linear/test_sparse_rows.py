@@ -13,8 +13,8 @@ from anynorm.losses import LOSSES, get_loss
 from anynorm.problem import Problem
 from anynorm.problem.certificate import certify
 from anynorm.problem.solution import Status
-from anynorm.solvers.linear import shared_over_C, walk, walk_over_C
-from anynorm.solvers.linear.sparse_rows import SparseRows, sparse_rows_suit
+from anynorm.solvers.linear import dense_walk, shared_over_C, walk, walk_over_C
+from anynorm.solvers.linear.sparse_rows import SparseBlock, SparseRows, sparse_rows_suit
 from tests.references import solve_primal
 
 SUITED = ["hinge", "absolute", "squared_hinge"]
@@ -61,11 +61,11 @@ def test_rounds_are_certified_for_their_own_problem_and_fall(loss, intercept):
     Cs = [1e-3, 0.1, 1.0, 100.0, 1e4]
     problem = sparse_problem(loss, intercept=intercept)
     for C, (rounds,) in zip(Cs, walk_over_C([problem], Cs, n_rounds=5), strict=True):
+        size = intercept
         for found in rounds:
-            bias = intercept
-            if intercept == 1.0:  # its weight is that of the round before
-                continue
-            inner = replace(problem, C=C, intercept=bias, feature_scale=found.feature_scale)
+            inner = replace(problem, C=C, intercept=size, feature_scale=found.feature_scale)
+            if intercept == 1.0:  # a feature, weighted like the others
+                size = np.sqrt(abs(found.intercept)) or None
             checked = certify(inner, found.coef, found.intercept, found.dual, tol=1e-4)
             assert checked.gap <= 1e-4
             assert found.certificate.primal == pytest.approx(checked.primal, rel=1e-8)
@@ -121,6 +121,46 @@ def test_a_far_bias_is_reached_in_few_epochs(C):
     found = walk(problem, n_rounds=2)
     assert max(one.certificate.gap for one in found) <= 1e-4
     assert max(one.n_iter for one in found) <= 100
+
+
+@pytest.mark.parametrize("C", [1.0, 10.0])
+def test_without_a_bias_as_few_epochs_are_enough(C):
+    """The sum of the duals, which nothing balances there, was added to the gap."""
+    problem = sparse_problem("hinge", n=1000, p=2000, C=C, intercept=None)
+    assert problem.X[-2:].nnz == 0  # rows that no column moves belong at their bounds
+    rounds = walk(problem)
+    assert max(one.certificate.gap for one in rounds) <= 1e-4
+    assert max(one.n_iter for one in rounds) <= 100
+    assert np.array_equal(rounds[0].dual[-2:], [C, C])
+
+
+@pytest.mark.parametrize("loss", SUITED)
+def test_a_start_at_the_optimum_ends_soon(loss):
+    problem = sparse_problem(loss, C=10.0)
+    first = walk(problem, n_rounds=1)[0]
+    again = walk(problem, n_rounds=1, start=first.dual)[0]
+    assert again.n_iter < 0.5 * first.n_iter
+    assert again.certificate.gap <= 1e-4
+
+
+def test_a_larger_C_starts_where_the_last_one_ended():
+    problem = sparse_problem("squared_hinge", n=1000, p=2000)
+    Cs = [1.0, 1.5, 2.0]
+    ((cold,),) = walk_over_C([problem], [Cs[-1]], n_rounds=1)
+    *_, (warm,) = walk_over_C([problem], Cs, n_rounds=1)
+    assert warm[0].n_iter < cold[0].n_iter
+
+
+def test_many_columns_are_not_made_dense(monkeypatch):
+    made = []
+    table = SparseBlock.table.func
+    look = property(lambda block: made.append(len(block) * block.n) or table(block))
+    monkeypatch.setattr(SparseBlock, "table", look)
+    monkeypatch.setattr(dense_walk, "MOST_MADE_DENSE", 50_000)
+    problem = sparse_problem("hinge", n=1500, p=150, seed=3)
+    for rounds in walk_over_C([problem], [1e-2, 1e3, 1e5], n_rounds=3):
+        assert max(one.certificate.gap for one in rounds[0]) <= 1e-4
+    assert max(made, default=0) <= 50_000
 
 
 def test_many_rows_of_few_columns_at_a_large_C():

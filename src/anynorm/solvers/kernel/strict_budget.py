@@ -528,9 +528,8 @@ class _StrictSearch:
 
     def _parts_pay(self, problem: Problem) -> bool:
         """Whether the sum of the parts' least values is a bound, and worth its time."""
-        separable = isinstance(problem.dual_set, Box | CurvedBox)
         affordable = self._n_parts() <= _MOST_PARTS and self.budget.in_time()
-        return separable and affordable and self.gram.semidefinite
+        return problem.loss.sum_over_rows and affordable and self.gram.semidefinite
 
     def _bound_by_parts(self, problem: Problem, later: int) -> _Bound:
         """The bound by problems of parts of the rows.

@@ -46,7 +46,9 @@ from anynorm.solvers.linear.rounds import Round, best_scale, carried_over
 from anynorm.solvers.linear.solve import few_columns_pay, solve_linear
 from anynorm.solvers.linear.sparse_rows import (
     EPOCHS_BEFORE_NEWTON,
+    EPOCHS_BEFORE_OTHERS,
     MOST_EPOCHS,
+    MOST_MADE_DENSE,
     MOST_SPARSE_COLUMNS,
     RowDescent,
     SparseBlock,
@@ -163,7 +165,7 @@ class _DenseWalk:
         """Start from dual variables, or from nothing."""
         if dual is not None:
             self.beta = self.dual.allowed(self.problem.y * dual)
-            if self._by_columns():
+            if self.columns.sparse or self._by_columns():
                 self.pulled = self.columns.pull(self.beta)
                 self.coef = self.pulled if self.weights is None else self.weights * self.pulled
                 self.scores = self.columns.scores(self.coef)
@@ -185,6 +187,8 @@ class _DenseWalk:
             self.beta = scaled
         else:
             self.beta = self.dual.allowed(beta)
+            if self.columns.sparse:
+                self.pulled = self.columns.pull(self.beta)
 
     def all(self) -> list[Round]:
         """All rounds."""
@@ -304,10 +308,15 @@ class _DenseWalk:
         """Whether the columns in use are few, and far fewer than the rows."""
         return len(self.columns) <= min(MOST_IN_WALK, len(self.scores) // ROWS_PER_COLUMN)
 
+    def _dense_pays(self) -> bool:
+        """Whether the columns in use are dense, or so small that they are made dense."""
+        size = len(self.columns) * len(self.scores)
+        return not self.columns.sparse or size <= MOST_MADE_DENSE
+
     def _by_columns(self) -> bool:
         """Whether Newton's method over the columns comes first."""
         first = not self.columns.sparse or self.stiff or len(self.columns) <= MOST_SPARSE_COLUMNS
-        return first and self._few_columns()
+        return first and self._few_columns() and self._dense_pays()
 
     def _solve(self) -> tuple[_Found, int]:
         """Solve the round's problem on its smaller side, or else by the other methods."""
@@ -331,11 +340,12 @@ class _DenseWalk:
             return self._solve_columns(budget)
         if not self.columns.sparse:
             return self._solve_rows(budget)
-        found = self._descend(budget)
+        found = None if self.stiff and self._few_columns() else self._descend(budget)
         if self._few_columns() and not (found and self._reached(found)):
             # The next rounds, and those with a larger C, are no easier.
             self.stiff = True
-            found = self._solve_columns(budget)
+            if self._dense_pays():
+                found = self._solve_columns(budget)
         return found
 
     def _solve_columns(self, budget: Budget) -> _Found:
@@ -387,7 +397,9 @@ class _DenseWalk:
         precision = 0.0 if self.dual.free else np.inf
         if self.bias_size:
             precision = 1.0 / self.bias_size**2
-        most = EPOCHS_BEFORE_NEWTON if self._few_columns() else MOST_EPOCHS
+        most = MOST_EPOCHS
+        if self._few_columns():
+            most = EPOCHS_BEFORE_NEWTON if self._dense_pays() else EPOCHS_BEFORE_OTHERS
         self.descent.begin(self.columns, root, beta, bias, precision=precision, most=most)
         goal, found = _FIRST_GOAL * self.limits.tol, None
         while self.descent.go_on(goal, budget):

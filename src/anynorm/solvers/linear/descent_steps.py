@@ -26,7 +26,8 @@ BIAS, VARIANCE, LEASH = range(3)  # the bias; what it and its centre move by, fo
 LEAST, LARGEST = 3, 4  # gradients beyond which a variable at its bound is left out
 GAP, GOAL, EMPTY = 5, 6, 7  # relative gap as seen on the way, and as wanted; the loss of no model
 EPOCHS = 8  # made so far
-N_NUMBERS = 9  # of these
+FREE = 9  # whether the bias costs nothing
+N_NUMBERS = 10  # of these
 
 _RELAXATION = 1.3  # step length while rows still move to and from their bounds
 _SETTLED_RELAXATION = 1.6  # and once a linear system is left, where SOR gains from longer steps
@@ -212,7 +213,7 @@ def descend_rows(
             numbers[BIAS] = variance * (bias / numbers[LEASH] + total)
         value = gain - 0.5 * square
         # To balance beta costs what is taken from it, and as much for the bias that goes with it.
-        gap += 2.0 * abs(total) if variance == numbers[LEASH] else 0.0
+        gap += 2.0 * abs(total) if numbers[FREE] > 0 else 0.0
         numbers[GAP] = gap / max(max(value, FLOOR * numbers[EMPTY]), _TINY)
         if hinge and not bounded and square > 0:
             margin = 1.0 - max(-least, largest)

@@ -20,6 +20,7 @@ import numpy as np
 from anynorm.design import Design, design_of
 from anynorm.design.limits import CACHED_BYTES
 from anynorm.design.unlocked import add_square
+from anynorm.design.watch import look
 from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
 from anynorm.solvers.frame.budget import Budget
@@ -87,7 +88,8 @@ class UsedColumns:
         """Rounds of a walk on these columns as those of the problem on all columns."""
         if len(self.used) == self.p:
             return list(found)
-        first = np.ones(self.p) if problem.feature_scale is None else problem.feature_scale
+        given = problem.feature_scale
+        first = np.ones(self.p) if given is None else given.copy()
         one_norm = replace(problem, regulariser="l1", feature_scale=None)
         return [
             replace(
@@ -100,9 +102,9 @@ class UsedColumns:
         ]
 
     def _spread(self, values: np.ndarray | None, others: np.ndarray) -> np.ndarray:
-        out = others.copy()
-        out[self.used] = values
-        return out
+        """`others`, which has values of all columns, with those of the columns used put in."""
+        others[self.used] = values
+        return others
 
 
 def _or_one(columns: np.ndarray) -> np.ndarray:
@@ -331,6 +333,7 @@ class RowsDual:
             steps += made
             if numbers[loops.GAP] <= tol or steps >= most or made < share or not budget.in_time():
                 break
+            look()
         if rows is not None:
             part, beta = beta, whole.copy()
             beta[rows] = part

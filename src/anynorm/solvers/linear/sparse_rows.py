@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from anynorm.design import Design, design_of
 from anynorm.design.limits import ENTRIES_PER_CALL
+from anynorm.design.watch import look
 from anynorm.norms.dual_sets import Box
 from anynorm.problem import Problem
 from anynorm.solvers.frame.budget import Budget
@@ -23,6 +24,8 @@ from anynorm.solvers.linear.few_rows import RowsDual
 # Tuned on counts and tf-idf, generated and newsgroups: 300 to 3000 rows, 300 to 20,000 columns.
 MOST_SPARSE_COLUMNS = 100  # up to which Newton's method comes first: 300 take 50 ms, descent 1 ms
 EPOCHS_BEFORE_NEWTON = 200  # where it can follow, with up to half as many columns as rows: as long
+EPOCHS_BEFORE_OTHERS = 30  # likewise where the columns are too large to be made dense
+MOST_MADE_DENSE = 4_000_000  # entries of the columns in use, for Newton's method: 32 MB
 MOST_EPOCHS = 1000  # for one round, before the other methods get it
 _MOST_ENTRIES = 1_000_000  # of X: beyond, rows are best visited in blocks, and steps are all
 _LEAST_SIZE = 200_000  # of n p: a smaller X is made dense, and solved to the last digit where asked
@@ -133,7 +136,6 @@ class RowDescent:
         self.dual, self.n = dual, len(dual.y)
         rng, every = np.random.default_rng(seed), np.arange(self.n)
         self.orders = np.concatenate([rng.permutation(every) for _ in range(_ORDERS)])
-        self.goal = 0.0
 
     def begin(
         self,
@@ -161,8 +163,12 @@ class RowDescent:
             numbers[steps.LEASH] = leash
             numbers[steps.VARIANCE] = 1.0 / (precision + 1.0 / leash) if leash > 0 else 0.0
             numbers[steps.BIAS] = bias
+            numbers[steps.FREE] = precision == 0
         curvature += numbers[steps.VARIANCE]
-        self.movable = np.asarray((self.dual.box[1] > self.dual.box[0]) & (curvature > 0))
+        lower, upper, _ = self.dual.box
+        flat = (upper > lower) & (curvature == 0)  # rows without entries, where no bias moves
+        self.beta[flat] = np.where(self.dual.y > 0, upper, lower)[flat]
+        self.movable = np.asarray((upper > lower) & ~flat)
         self.awake = self.movable.astype(np.int32)
         numbers[steps.LEAST], numbers[steps.LARGEST] = -np.inf, np.inf
         numbers[steps.EMPTY] = self.dual.empty
@@ -185,6 +191,7 @@ class RowDescent:
             made, left = made + more, left - more
             if more < share or numbers[steps.GAP] <= goal:
                 break
+            look()
         budget.book(made)
         return made
 

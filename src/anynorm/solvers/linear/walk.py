@@ -86,7 +86,8 @@ def walk(
         Called with a `Progress` of the round at every certificate that is computed; iterations
         and seconds count from the beginning of the walk.
     exact : bool
-        Whether the rounds of a small problem are solved to the last digit, and not only to `tol`.
+        Whether the rounds of a small problem are solved to the last digit, and not only to `tol`;
+        those of a sparse X of 200,000 places and more, or of few rows and many columns, never are.
 
     Returns
     -------
@@ -189,8 +190,7 @@ def walk_over_C(
 def shared_over_C(problem: Problem, tol: float) -> bool:
     """Whether the walks for several C have anything in common.
 
-    They stop at `tol`, where a single walk of a small problem goes on to the last digits, unless
-    it has far more columns than rows.
+    They stop at `tol`, where a single walk of a small problem may go on to the last digits.
     """
     if sparse_rows_suit(problem, tol):
         return True
