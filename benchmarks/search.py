@@ -11,7 +11,8 @@
   default tolerance, and at one at which its fits to all rows have gaps of 1e-3 or less.  How far
   its objectives are above the optimum is computed from its coefficients, and for the folds from its
   scores at the end of each, relative to lower bounds of ours.  Its time grows with the third power
-  of the rows: it is stopped when it has had six times ours, or after `--stop-after` seconds.
+  of the rows: it is stopped when it has had six times ours and 150 seconds, or after
+  `--stop-after` seconds.
   `--threads` gives both sides so many in these rows, which are then timed by the clock, run alone,
   and recorded apart.
 """
@@ -43,6 +44,7 @@ TORCH_FOLDS, TORCH_CS = 10, 50
 TORCH_RANGE = (1e-2, 1e2)  # of C
 TORCH_TOLERANCES = (1e-5, 1e-11)  # the default; one with gaps of 1e-3 for all of 1000 x 100 rows
 TORCH_GOAL, TORCH_PATIENCE = 5.0, 6.0  # times our own time
+TORCH_LEAST = 150.0  # seconds that it gets at least: 2000 rows end
 TORCH_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # PyTorch's products
 BUSY = 10.0  # times that, on the clock: a machine may have other things to do
 
@@ -353,7 +355,7 @@ class Run:
     def against_torchkm(self, data: Data, tol: float) -> Row:
         """Many values of C with one kernel against TorchKM on the CPU."""
         mine, threads = self.torch_ours(data), {"threads": self.threads}
-        patience = self.stop_after or TORCH_PATIENCE * mine["time"]
+        patience = self.stop_after or max(TORCH_LEAST, TORCH_PATIENCE * mine["time"])
         given = {"folder": self.folder, "data": dataclasses.asdict(data), **threads}
         variables = dict.fromkeys(TORCH_THREADS, str(self.threads))
         theirs = harness.call(

@@ -75,7 +75,7 @@ def test_torchkm_is_stopped_in_time(answers, ratio, said, tmp_path, monkeypatch)
     row = run.against_torchkm(DATA, 1e-5)
     assert row.ratio == ratio
     assert said in row.note
-    assert called[0][1]["patience"] == search.TORCH_PATIENCE * mine["cpu"]
+    assert called[0][1]["patience"] == max(search.TORCH_LEAST, search.TORCH_PATIENCE * mine["cpu"])
     assert len(called) == len(answers)
 
 
