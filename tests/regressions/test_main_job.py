@@ -29,6 +29,17 @@ def test_an_empty_model_is_not_praised():
     assert page["certificate"]["status"] == "optimal"  # of the problem, which is not the choice
 
 
+def test_a_limit_on_features_that_left_nothing_is_named():
+    """Twenty equal columns: five of them cannot outvote the bias, and nothing said why."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 30))
+    y = (X[:, :20].sum(axis=1) + 0.3 * rng.normal(size=200) > 0.5).astype(int)
+    limited = run_fit(table_of(X, y), FitOptions(cv=3, max_features=3))
+    assert limited.no_better.endswith("Try without --max-features 3.")
+    free = run_fit(table_of(X, y), FitOptions(cv=3))
+    assert free.no_better == "" and free.errors[0].value < 0.2
+
+
 def test_several_classes_share_their_price_by_default():
     """One s for classes of very different difficulty cost a tenth of the rows of five classes."""
     rng = np.random.default_rng(0)

@@ -116,9 +116,12 @@ class Fitted:
         error = self.errors[0]
         always = f"always predicting {self.classes.tolist()[int(self.class_counts.argmax())]}"
         if not getattr(self.learned.model, "coef_", np.ones(1)).any():
+            # A model with few features may be one whose weights are too small to outvote the bias.
+            most = self.options.max_features
+            hint = "" if most is None else f" Try without --max-features {most}."
             return (
                 f"The model uses no feature: it is {always}, with an {error.measure} of "
-                f"{self.baseline:.1%}."
+                f"{self.baseline:.1%}.{hint}"
             )
         if error.value < self.baseline - ROUNDING:
             return ""
