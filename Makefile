@@ -121,6 +121,7 @@ $(BENCHMARKS): bench-%:
 bench-threads:
 	@sh tools/environment.sh bench
 	$(BIN)/python -m benchmarks.threads $(ARGS)
+	@$(BIN)/python -m benchmarks.report
 
 bench-dask:
 	@sh tools/environment.sh bench,dask

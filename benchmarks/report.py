@@ -5,12 +5,13 @@
 Each goes between ``<!-- benchmark: NAME -->`` and ``<!-- end -->``, from
 ``benchmarks/results/NAME.json``.  Two NAMEs are about all of them: "summary" says how many goals
 are met and which are not, and "chosen" is the README's few rows, one of each kind of work and one
-of those that are lost.
+of those that are lost.  Of "threads", which has a row for everything we time, the worst are shown.
 """
 
 import json
 import pathlib
 import re
+import statistics
 from collections.abc import Callable, Sequence
 
 from benchmarks import harness
@@ -31,6 +32,7 @@ CHOSEN = (
     "logistic + 1-norm, text 50000 x 50000, C=100, gap 1e-06, against a gap of 0.001",
 )
 _CHOSEN = ("work", "ours", "against", "ratio")
+_WORST = 10  # rows that are shown of a table whose goal is the same for all
 _BLOCK = re.compile(r"(<!-- benchmark: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -43,9 +45,22 @@ def recorded(path: pathlib.Path) -> list[harness.Row]:
 
 def table(path: pathlib.Path) -> str:
     """The rows of a results file as a Markdown table, with the machine below it."""
+    return f"\n{harness.table(recorded(path))}\n\n{_measured_with(path)}\n\n"
+
+
+def worst(path: pathlib.Path) -> str:
+    """How many rows meet the goal, the middle one, and a table of the worst."""
+    rows = sorted(recorded(path), key=lambda row: row.ratio or 0.0)
+    middle = statistics.median(row.ratio or 0.0 for row in rows)
+    return (
+        f"\n{_count(rows)} rows meet the goal; the middle one has {middle:.3g} x. The worst:\n\n"
+        f"{harness.table(rows[:_WORST])}\n\n{_measured_with(path)}\n\n"
+    )
+
+
+def _measured_with(path: pathlib.Path) -> str:
     machine = json.loads(path.read_text())["machine"]
-    about = ", ".join(f"{key} {value}" for key, value in machine.items())
-    return f"\n{harness.table(recorded(path))}\n\nMeasured with: {about}.\n\n"
+    return f"Measured with: {', '.join(f'{key} {value}' for key, value in machine.items())}."
 
 
 def summary(rows: Sequence[harness.Row]) -> str:
@@ -100,6 +115,7 @@ def everything() -> list[harness.Row]:
 
 
 _OF_ALL = {"summary": summary, "chosen": chosen}
+_SHOWN = {"size": sizes, "threads": worst}
 
 
 def _count(rows: Sequence[harness.Row]) -> str:
@@ -113,7 +129,7 @@ def filled(page: pathlib.Path) -> str:
         if match[2] in _OF_ALL:
             return match[1] + _OF_ALL[match[2]](everything()) + match[3]
         path = harness.RESULTS / f"{match[2]}.json"
-        show = sizes if match[2] == "size" else table
+        show = _SHOWN.get(match[2], table)
         return match[1] + (show(path) if path.exists() else "") + match[3]
 
     return _BLOCK.sub(replace, page.read_text())

@@ -1,6 +1,6 @@
 """No row of any benchmark is slower with the number of threads that a user has who sets nothing.
 
-    python -m benchmarks.threads [BENCHMARK ...] [--only TEXT] [--seconds 15] [--quick]
+    python -m benchmarks.threads [BENCHMARK ...] [--only TEXT] [--seconds 15] [--output FILE]
 
 Whatever a row times of ours runs by turns with the threads that BLAS and others take by themselves
 and with one thread, in one process that has nothing about threads in its environment; the ratio is
@@ -27,6 +27,7 @@ from benchmarks import harness, start
 from benchmarks.cores import CORES, DEFAULT_GOAL
 from benchmarks.harness import Row
 
+RECORDED = harness.RESULTS / "threads.json"
 BENCHMARKS = ("linear", "walk", "sparse", "kernel", "search", "small", "bridge", "job")
 
 
@@ -130,10 +131,12 @@ def main(arguments: list[str] | None = None) -> list[Row]:
             print("  ".join(cell for cell in rows[-1].cells().values() if cell), flush=True)
     rows.sort(key=lambda row: row.ratio or 0.0)
     print(f"\n{harness.table(rows)}")
-    if options.output is not None:
+    whole = not (options.benchmarks or options.only or options.quick)
+    output = options.output or (RECORDED if whole else None)
+    if output is not None:
         packages = ["numpy", "scipy", "scikit-learn", "numba", "threadpoolctl"]
         measured_with = harness.machine(packages, f"Wall seconds, {CORES} cores")
-        harness.save({row.work: row for row in rows}, options.output, measured_with)
+        harness.save({row.work: row for row in rows}, output, measured_with)
     return rows
 
 

@@ -16,4 +16,12 @@ def test_a_speedup_and_the_default_threads_are_measured():
 def test_goals_are_those_of_the_machine(monkeypatch):
     for count, goal in ((1, None), (2, 1.6), (8, 1.6), (16, 6.0), (64, 6.0)):
         monkeypatch.setattr(cores, "CORES", count)
-        assert cores._goal(6.0) == goal
+        assert cores._goal("SVC", 6.0) == goal
+    monkeypatch.setattr(cores, "CORES", 2)
+    assert cores._goal("SparseSVCCV", 4.0) is None
+
+
+def test_rows_of_few_cores_are_recorded_by_themselves(monkeypatch):
+    for count, name in ((2, "few_cores"), (16, "cores")):
+        monkeypatch.setattr(cores, "CORES", count)
+        assert cores.record_as(None) == name

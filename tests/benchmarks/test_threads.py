@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from benchmarks import harness, threads
+from benchmarks import harness, report, threads
 
 
 def test_runs_take_turns_with_many_threads_and_with_one():
@@ -75,3 +75,16 @@ def test_the_order_of_two_runs_does_not_count():
     pairs = [[1.9, 1.5], [1.5, 1.9], [1.9, 1.5], [1.5, 1.9], [1.9, 1.5]]
     assert harness.turns_row("", pairs, 0.95).ratio == pytest.approx(1.0)
     assert harness.turns_row("", [[2.0, 1.0]], 0.95).ratio == 0.5
+
+
+def test_the_page_shows_the_worst_and_how_many_are_good(tmp_path):
+    rows = {
+        f"row {k}": harness.turns_row(f"row {k}", [[1.0, ratio]], 0.95)
+        for k, ratio in enumerate((1.1, 0.9, *[1.0] * report._WORST))
+    }
+    harness.save(rows, tmp_path / "threads.json", {"cores": 2})
+    page = report.worst(tmp_path / "threads.json")
+    assert "11 of 12 rows meet the goal; the middle one has 1 x." in page
+    assert page.index("row 1 ") < page.index("row 2 ")
+    assert "row 0 " not in page
+    assert "Measured with: cores 2." in page
