@@ -23,7 +23,7 @@ SUITED = ["hinge", "absolute", "squared_hinge"]
 def sparse_problem(loss, n=250, p=800, C=0.5, seed=0, positive=0.5, **more):
     """Ten entries to a row, some rows and columns empty, some rows twice."""
     rng = np.random.default_rng(seed)
-    X = sp.random_array((n, p), density=10 / p, rng=rng, format="csr")
+    X = sp.random_array((n, p), density=10 / p, random_state=rng, format="csr")
     X.data = rng.normal(size=X.nnz)
     X = sp.csr_array(sp.vstack([X[: n - 10], X[:8], sp.csr_array((2, p))]))
     scores = X @ np.where(np.arange(p) < p // 4, rng.normal(size=p), 0.0) + 0.3 * rng.normal(size=n)
