@@ -2,6 +2,10 @@
 
 Compiled loops take lists of rows or of columns, so that none are copied.  Rows are walked over in
 CSR, chosen columns in CSC; what was not given is made once, when it is first asked for.
+
+Threads share products in parts that depend on the matrix alone.  A product that gathers has a
+result for each row of a part, and the same bits as without parts.  One that scatters has a vector
+as long as the other side for each part, and these are added up: a few parts at the most.
 """
 
 from __future__ import annotations
@@ -15,7 +19,8 @@ import scipy.sparse as sp
 
 from anynorm.design.blocks import ranges
 from anynorm.design.interface import Array, Design, Matrix, Places, Tile
-from anynorm.design.limits import BLOCK_ENTRIES, PAIRS_PER_CALL
+from anynorm.design.limits import BLOCK_ENTRIES, ENTRIES_PER_TASK, PAIRS_PER_CALL
+from anynorm.design.threads import allowed, run, share
 from anynorm.design.watch import look
 
 if TYPE_CHECKING:
@@ -25,6 +30,9 @@ if TYPE_CHECKING:
 Arrays = tuple[Array, Array, Array]
 
 _SPARSE_PACE = 20.0  # a scattered multiplication against one inside BLAS
+_GATHERED = 1 << 14  # entries of a part of a compiled loop, some twenty microseconds
+_MOST_PARTS = 16  # of a product that scatters
+_PER_SUM = 8  # entries of such a part for each number of its sums: these are soon added up
 
 
 class SparseStorage:
@@ -33,6 +41,7 @@ class SparseStorage:
     def __init__(self, given: Matrix) -> None:
         self.given = given
         self._turned: tuple[Matrix, Matrix] | None = None
+        self._parts: dict[tuple[str, int], list[tuple[slice, Matrix]]] = {}
 
     @cached_property
     def by_rows(self) -> Matrix:
@@ -70,6 +79,56 @@ class SparseStorage:
     def row_lengths(self) -> Array:
         """How many numbers are stored for each row."""
         return np.diff(self.by_rows.indptr)
+
+    def product(self, v: Array, *, transposed: bool = False) -> Array:
+        """X v or X'v, of float64 entries.  Columns are gathered for X'v where they are there."""
+        wanted = ("by_columns", "by_rows") if transposed else ("by_rows",)
+        stored = self.at_hand(*wanted)
+        gathers = (stored.format == "csc") == transposed
+        width = stored.shape[transposed] * (v.size // max(1, len(v)))
+        count = _gathered_parts(stored) if gathers else _scattered_parts(stored.nnz, width)
+        if count == 1 or (gathers and allowed() == 1):
+            return np.asarray((self.transposed() if transposed else stored) @ v)
+        parts = self._parts_of(stored, count)
+        if gathers:
+            found = run(lambda k: _turned(parts[k][1], transposed) @ v, len(parts))
+            return np.concatenate(found)
+        sums = run(lambda k: _turned(parts[k][1], transposed) @ v[parts[k][0]], len(parts))
+        return sum(sums[1:], start=sums[0])
+
+    def _parts_of(self, stored: Matrix, count: int) -> list[tuple[slice, Matrix]]:
+        """Views of as many rows or columns each, kept: they take as long to make as to use."""
+        key = stored.format, count
+        if key not in self._parts:
+            length = len(stored.indptr) - 1
+            places = ranges(length, -(-length // count))
+            self._parts[key] = [(place, _view(stored, place)) for place in places]
+        return self._parts[key]
+
+
+def _turned(X: Matrix, transposed: bool) -> Matrix:
+    return X.T if transposed else X
+
+
+def _gathered_parts(stored: Matrix) -> int:
+    """How many parts a product has whose results stand side by side."""
+    return min(len(stored.indptr) - 1, max(1, int(stored.nnz // ENTRIES_PER_TASK)))
+
+
+def _scattered_parts(entries: float, width: int) -> int:
+    """How many parts a product has that each have sums of their own, of so many numbers."""
+    return max(1, min(_MOST_PARTS, int(entries // max(ENTRIES_PER_TASK, _PER_SUM * width))))
+
+
+def _view(stored: Matrix, places: slice) -> Matrix:
+    """Some rows of a matrix in CSR, or columns of one in CSC, without a copy of their entries."""
+    first, last = stored.indptr[places.start], stored.indptr[places.stop]
+    count, (n, p) = places.stop - places.start, stored.shape
+    part = type(stored)((count, p) if stored.format == "csr" else (n, count), dtype=stored.dtype)
+    # Set one by one: the constructor would look through the indices, and copy those of 64 bits.
+    part.indptr = stored.indptr[places.start : places.stop + 1] - first
+    part.indices, part.data = stored.indices[first:last], stored.data[first:last]
+    return part
 
 
 def loop_arrays(X: Matrix) -> Arrays:
@@ -135,7 +194,11 @@ class SparseDesign(Design):
     ) -> Array:
         w = np.asarray(w, dtype=np.float64)
         if rows is not None and w.ndim == 1:
-            return self._loops.rows_dot(*self.row_arrays, rows, self.to_coef(w))
+            out = np.empty(rows.size)
+            step = max(1, int(_GATHERED * self.n // max(1.0, self.entries())))
+            parts = -(-rows.size // step)
+            share(self._loops.rows_dot, parts, step, *self.row_arrays, rows, self.to_coef(w), out)
+            return out
         if columns is not None and w.ndim == 1:
             from anynorm.design.column_loops import add_columns
 
@@ -150,18 +213,30 @@ class SparseDesign(Design):
     ) -> Array:
         a = np.asarray(a, dtype=np.float64)
         if rows is not None and a.ndim == 1:
-            out = np.zeros(self.p)
-            self._loops.add_rows(*self.row_arrays, rows, a, out)
-            return self.to_coef(out)
+            return self.to_coef(self._summed(self._loops.add_rows, rows, a))
         if columns is not None and a.ndim == 1:
             from anynorm.design.column_loops import columns_dot
 
             out = np.empty(columns.size)
             columns_dot(*self._storage.column_arrays, columns, a, out)
             return out if self.scale is None else self.scale[columns] * out
-        if rows is None and columns is None and self.stored.dtype == np.float64:
-            return self.to_coef(np.asarray(self._storage.transposed() @ a))
         return super().rmatvec(a, rows=rows, columns=columns)
+
+    def _times(self, w: Array) -> Array:
+        wide = self.stored.dtype == np.float64
+        return self._storage.product(w) if wide else super()._times(w)
+
+    def _transposed_times(self, a: Array) -> Array:
+        wide = self.stored.dtype == np.float64
+        return self._storage.product(a, transposed=True) if wide else super()._transposed_times(a)
+
+    def _summed(self, function: Any, rows: Places, *given: Array, more: int = 0) -> Array:
+        """The sums of a loop over some rows, one for each column and some more."""
+        count = _scattered_parts(self.entries(rows), self.p)
+        step = -(-max(1, rows.size) // count)
+        sums = np.empty((-(-max(1, rows.size) // step), self.p + more))
+        share(function, len(sums), step, *self.row_arrays, rows, *given, sums)
+        return sums[0] if len(sums) == 1 else sums.sum(axis=0)
 
     def matvec_by_portions(self, w: Array, portions: list[Array]) -> Array:
         portion_of = np.full(self.p, len(portions), dtype=np.uint8)
@@ -173,19 +248,17 @@ class SparseDesign(Design):
         return out[:, :-1]
 
     def hessian_product(self, rows: Places, weights: Array, w: Array) -> tuple[Array, float]:
-        out = np.zeros(self.p)
-        total = self._loops.add_hessian_product(
-            *self.row_arrays, rows, weights, self.to_coef(w), out
-        )
-        return self.to_coef(out), total
+        products = self._loops.hessian_products
+        out = self._summed(products, rows, weights, self.to_coef(w), more=1)
+        return self.to_coef(out[:-1]), float(out[-1])
 
     def column_norms_squared(
         self, weights: Array | None = None, *, rows: Places | None = None
     ) -> Array:
         if rows is None:
             return super().column_norms_squared(weights)
-        out, weights = np.zeros(self.p), np.ones(rows.size) if weights is None else weights
-        self._loops.add_weighted_squares(*self.row_arrays, rows, weights, out)
+        weights = np.ones(rows.size) if weights is None else weights
+        out = self._summed(self._loops.weighted_squares, rows, weights)
         return self.to_coef(self.to_coef(out))
 
     def take_rows(self, rows: Places) -> SparseDesign:

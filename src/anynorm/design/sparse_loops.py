@@ -1,6 +1,8 @@
 """Compiled loops over the rows of a CSR matrix: dots, sums, and one epoch of dual descent.
 
 Every loop takes (indptr, indices, values) as `anynorm.design.sparse.loop_arrays` returns them.
+Those that begin with (first, last, step) are for threads to share: part k has `step` rows from
+``k * step`` on, and sums of its own, as two threads must not add to the same number.
 """
 
 from __future__ import annotations
@@ -27,41 +29,47 @@ def add_row(indices, values, start, stop, step, w):
 
 
 @loop
-def rows_dot(indptr, indices, values, rows, w):
+def rows_dot(first, last, step, indptr, indices, values, rows, w, out):
     """X_J w."""
-    out = np.empty(rows.size)
-    for r in range(rows.size):
+    for r in range(first * step, min(last * step, rows.size)):
         i = rows[r]
         out[r] = row_dot(indices, values, indptr[i], indptr[i + 1], w)
-    return out
 
 
 @loop
-def add_rows(indptr, indices, values, rows, beta, out):
-    """Add X_J' beta to out."""
-    for r in range(rows.size):
-        i = rows[r]
-        add_row(indices, values, indptr[i], indptr[i + 1], beta[r], out)
+def add_rows(first, last, step, indptr, indices, values, rows, beta, sums):
+    """X_J' beta of each part."""
+    for k in range(first, last):
+        own = sums[k]
+        own[:] = 0.0
+        for r in range(k * step, min((k + 1) * step, rows.size)):
+            i = rows[r]
+            add_row(indices, values, indptr[i], indptr[i + 1], beta[r], own)
 
 
 @loop
-def add_hessian_product(indptr, indices, values, rows, weights, w, out):
-    """Add X_J' (weights * X_J w) to out in one pass; returns sum(weights * X_J w)."""
-    total = 0.0
-    for r in range(rows.size):
-        start, stop = indptr[rows[r]], indptr[rows[r] + 1]
-        t = weights[r] * row_dot(indices, values, start, stop, w)
-        add_row(indices, values, start, stop, t, out)
-        total += t
-    return total
+def hessian_products(first, last, step, indptr, indices, values, rows, weights, w, sums):
+    """X_J' (weights * X_J w) of each part in one pass, and at the end sum(weights * X_J w)."""
+    for k in range(first, last):
+        own, total = sums[k], 0.0
+        own[:] = 0.0
+        for r in range(k * step, min((k + 1) * step, rows.size)):
+            start, stop = indptr[rows[r]], indptr[rows[r] + 1]
+            t = weights[r] * row_dot(indices, values, start, stop, w)
+            add_row(indices, values, start, stop, t, own)
+            total += t
+        own[-1] = total
 
 
 @loop
-def add_weighted_squares(indptr, indices, values, rows, weights, out):
-    """out_j += sum_i weights_i x_ij^2."""
-    for r in range(rows.size):
-        for k in range(indptr[rows[r]], indptr[rows[r] + 1]):
-            out[indices[k]] += weights[r] * np.float64(values[k]) * values[k]
+def weighted_squares(first, last, step, indptr, indices, values, rows, weights, sums):
+    """The sum of weights_i x_ij^2 of each part."""
+    for k in range(first, last):
+        own = sums[k]
+        own[:] = 0.0
+        for r in range(k * step, min((k + 1) * step, rows.size)):
+            for e in range(indptr[rows[r]], indptr[rows[r] + 1]):
+                own[indices[e]] += weights[r] * np.float64(values[e]) * values[e]
 
 
 @loop
