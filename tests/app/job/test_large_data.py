@@ -1,13 +1,15 @@
 """What the job does where the exact path would take too long, and how it says so."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import StandardScaler
 
-from anynorm import SparseSVC
-from anynorm.app.job import FitOptions, OptionError, cost, run_fit
+from anynorm import SparseSVC, Status
+from anynorm.app.job import FitOptions, OptionError, cost, judging, run_fit, searching
 from anynorm.app.job.folds import numbered_splits
 from anynorm.app.job.measures import blind_error
 from anynorm.app.job.reporting import caution, content_of
@@ -191,3 +193,22 @@ def test_time_that_is_over_before_the_judging_is_told(loss):
     assert "--time-limit left no time for 3 of the 3 searches that judge the model" in text
     assert np.isfinite(found.oof.scores).all()
     assert "--time-limit" in caution(found) or "uses no feature" in caution(found)
+
+
+def test_a_search_that_judges_and_was_ended_by_time_is_told(monkeypatch):
+    """The model was certified, and all that was said was that it is not."""
+    searches = []
+
+    def learn(task, schedule, what):
+        searches.append(what)
+        return replace(searching.learn(task, schedule, what), cut=len(searches) == 2)
+
+    monkeypatch.setattr(judging, "learn", learn)
+    found = run_fit(table_of(), replace(SQUARED, time_limit=1000.0))
+    assert found.learned.model.certificate_.status is Status.OPTIMAL
+    assert found.cut
+    assert not found.converged
+    assert found.problems == [
+        "--time-limit ended 1 of the 3 searches that judge the model before they were done: with "
+        "more time the error may be smaller"
+    ]

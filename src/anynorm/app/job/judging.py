@@ -170,7 +170,8 @@ def _of_nested(said: list[str], n_searches: int) -> list[str]:
     """What to tell of the warnings of the searches that judge."""
     of_all = [text for text in said if "searches that judge" in text]
     # the features are limited in all searches alike: what the first says is enough
-    others = [x for x in said if x not in of_all and "--max-features" not in x]
+    told = "--max-features", *(["--time-limit"] if of_all else [])
+    others = [x for x in said if x not in of_all and not any(word in x for word in told)]
     words = f"Of the {n_searches} searches that judge the model, one says: "
     return of_all + [words + text for text in others[:1]]
 
@@ -179,7 +180,7 @@ def _nested(
     task: Task, inner: list[np.ndarray], schedule: Schedule, oof: Held
 ) -> tuple[Held, bool]:
     """Decision values of every row by a search that knew nothing of it; whether time was short."""
-    scores, cut, unjudged = task.no_scores(), False, 0
+    scores, cut, unjudged = task.no_scores(), 0, 0
     probabilities: np.ndarray | None = np.full((len(task.y), len(task.classes)), np.nan)
     for number, (folds, (train, test)) in enumerate(zip(inner, task.splits, strict=True)):
         if schedule.is_over:
@@ -191,18 +192,23 @@ def _nested(
             learned = learn(part, schedule, what)
             scores[test] = learned.scores(task.rows.iloc[test], task.classes)
             found = learned.probabilities(task.rows.iloc[test], task.classes)
-            cut = cut or learned.cut
+            cut += learned.cut
         if found is None or probabilities is None:
             probabilities = None
         else:
             probabilities[test] = found
+    if cut:
+        warn(
+            f"time_limit ended {cut} of the {len(inner)} searches that judge the model before "
+            "they were done: with more time the error may be smaller"
+        )
     if unjudged:
         warn(
             f"time_limit left no time for {unjudged} of the {len(inner)} searches that judge the "
             "model: their rows are judged by the folds that chose it, which is too good"
         )
     oof = replace(oof, scores=scores, probabilities=probabilities)
-    return oof, cut or unjudged > 0
+    return oof, cut + unjudged > 0
 
 
 @dataclass(frozen=True)
