@@ -1,5 +1,6 @@
 """More of what `make bench-dask` measures: strict budgets, dask-ml, and a limit on memory."""
 
+import os
 import pathlib
 import tempfile
 import threading
@@ -47,6 +48,7 @@ def strict_budget(n: int, workers: int) -> dict[str, Any]:
     model = BudgetSVC(BUDGET, C=0.01, gamma=0.05, strict=True, tol=GAP)
     small = as_arrays(16_000, 20, rings)
     X, y = as_arrays(n, 20, rings)
+    load = os.getloadavg()[0]
     here = [given.persist(scheduler="synchronous") for given in (X, y)]
     model.fit(*small)
     wall, busy = time.perf_counter(), time.process_time()
@@ -62,7 +64,7 @@ def strict_budget(n: int, workers: int) -> dict[str, Any]:
         model.fit(*held)
         many = {"wall": time.perf_counter() - wall, "cpu": worker_time(client) - busy}
     difference = abs(model.certificate_.primal / objective - 1)
-    return {"one": one, "workers": many, "difference": difference}
+    return {"one": one, "workers": many, "difference": difference, "load": load}
 
 
 def beside_dask_ml(solver: str, n: int, p: int, workers: int) -> dict[str, Any]:
@@ -134,8 +136,6 @@ def fewest(trial: Callable[[int], dict[str, Any]], most: float) -> dict[str, Any
 @contextmanager
 def peaks_of(client: Any) -> Iterator[dict[int, int]]:
     """The most memory of each worker's process, looked at ten times a second."""
-    import os
-
     import psutil
 
     seen: dict[int, int] = {}
@@ -162,8 +162,6 @@ def within_a_quarter(folder: str, n: int, p: int, workers: int) -> dict[str, Any
 
     The nannies of Dask end a worker that takes more.
     """
-    import os
-
     import dask
     import pandas as pd
     import psutil
