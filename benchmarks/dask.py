@@ -90,8 +90,9 @@ class Run:
         return self._call("dask_rows:strict_budget", n=self.sizes.budget_rows)
 
     @functools.cache  # noqa: B019
-    def _peers(self) -> dict[str, Any]:
-        return self._call("dask_rows:beside_dask_ml", n=self.sizes.peer_rows, p=COLUMNS)
+    def _peer(self, solver: str) -> dict[str, Any]:
+        n = self.sizes.peer_rows
+        return self._call("dask_rows:beside_dask_ml", solver=solver, n=n, p=COLUMNS)
 
     def _call(self, function: str, **given: Any) -> dict[str, Any]:
         found: dict[str, Any] = harness.call(
@@ -150,8 +151,8 @@ class Run:
 
     def beside(self, solver: str) -> Row:
         """dask-ml on the same workers, by processor time."""
-        n, found = self.sizes.peer_rows, self._peers()
-        ours, theirs = found["ours"], found[solver]
+        n, found = self.sizes.peer_rows, self._peer(solver)
+        ours, theirs = found["ours"], found["peer"]
         near = theirs["gap"] <= GAP
         wall = f"wall time {seconds(ours['wall'])} against {seconds(theirs['wall'])}"
         row = Row(

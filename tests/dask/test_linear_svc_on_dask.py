@@ -199,6 +199,28 @@ def test_partitions_that_differ_are_named():
     other = dd.from_pandas(pd.Series([0, 1, 1] * 3), npartitions=2)
     refused(frame.clear_divisions(), other.clear_divisions(), "Take them from one frame")
     refused(frame, np.zeros(9), "must be Dask collections where X is a data frame", TypeError)
+    refused(frame, frame.assign(b=1), "y must have one column; got a data frame with 2")
+
+
+def test_rows_of_a_frame_that_have_no_label_are_named():
+    """Of two frames with known divisions Dask puts the rows together, and NA where one has none."""
+    frame = dd.from_pandas(pd.DataFrame({"a": range(9)}, dtype=float), npartitions=3)
+    labels = dd.from_pandas(pd.Series(["no", "yes", "yes"] * 2), npartitions=2)
+    refused(frame, labels, r"in block 3 of X.* y has NaN or None \(first at row 0\)")
+
+
+def test_a_frame_of_one_column_has_labels_or_weights():
+    X, y = rows()
+    table = pd.DataFrame(X).assign(label=y, weight=np.linspace(0.5, 1.5, len(y)))
+    frame = dd.from_pandas(table, npartitions=3)
+    found = [
+        LinearSVC(C=0.3, tol=TOL).fit(frame[list(range(6))], labels, sample_weight=weights)
+        for labels, weights in (
+            (frame["label"], frame["weight"]),
+            (frame[["label"]], frame[["weight"]]),
+        )
+    ]
+    np.testing.assert_allclose(found[0].coef_, found[1].coef_, rtol=1e-5)
 
 
 def test_errors_of_a_block_name_it(client):

@@ -157,6 +157,11 @@ BAD_Y = {
     "NaN": (changed(Y.astype(float), 4, np.nan), r"y has NaN or None \(first at row 4\)", "Drop"),
     "infinity": (changed(Y.astype(float), 4, np.inf), r"y has infinity \(first at row 4", "Drop"),
     "None": (changed(Y.astype(object), 7, None), r"y has NaN or None \(first at row 7", "Drop"),
+    "NA": (
+        pd.Series(Y).astype("string").where(np.arange(20) != 7),
+        r"y has NaN or None \(first at row 7",
+        "Drop",
+    ),
     "numbers": (X[:, 0] + 0.1234, "y must hold class labels .*continuous", "y > 0"),
     "complex": (Y + 1j, "y is complex", "integers or strings"),
     "two columns": (np.column_stack([Y, Y]), "y should be a 1d array", "shape"),

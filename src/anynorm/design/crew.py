@@ -166,6 +166,8 @@ class Crew(ABC):
         Of all blocks together.
     sparse : bool
         Whether the blocks are.
+    held : bool
+        Whether all blocks are known to stay in memory.
     rounds : int
         How many times the parts were asked.
     on_round : callable or None
@@ -173,11 +175,11 @@ class Crew(ABC):
     """
 
     def __init__(self) -> None:
-        self.shape, self.sparse, self.rounds = (0, 0), False, 0
+        self.shape, self.sparse, self.held, self.rounds = (0, 0), False, False, 0
         self.on_round: Callable[[], None] | None = None
 
     def describe(self) -> Sums:
-        """Look at all blocks once: labels, weights; afterwards `shape` and `sparse` are known."""
+        """Look at all blocks once: labels, weights; afterwards the attributes are known."""
         seen = self.ask(_described)
         columns = sorted(seen.columns)
         if len(columns) > 1:
@@ -186,6 +188,7 @@ class Crew(ABC):
                 "that all have the same columns."
             )
         self.shape, self.sparse = (seen.n, columns[0]), seen.sparse > 0
+        self.held = seen.held == seen.blocks
         return seen
 
     def ask(self, job: Job, message: Any = None) -> Sums:
@@ -288,6 +291,7 @@ def _described(blocks: Sequence[Block], message: Any) -> Sums:
         blocks=len(blocks),
         columns=Counter(block.columns for block in blocks),
         sparse=sum(block.sparse for block in blocks if block.n),
+        held=sum(block.held for block in blocks),
         labels=counts,
         weights=weights,
     )

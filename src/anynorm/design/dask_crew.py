@@ -74,6 +74,9 @@ class DaskCrew(Crew):
             raise
         self._stamp: int | None = None  # of the last round that has ended
         self._stamps = itertools.count()
+        # Kept until the next round is sent: a client sends one message in 10 ms, and letting go of
+        # futures is one.  So it goes with the next question, and does not hold that up.
+        self._asked: list[Future] = []
 
     @classmethod
     def computing(cls, client: Client, blocks: list[Any]) -> Self:
@@ -91,6 +94,7 @@ class DaskCrew(Crew):
         return float(min(limits, default=super().room()))
 
     def close(self) -> None:
+        self._asked = []
         for block in self._blocks:
             block.release()
 
@@ -170,7 +174,7 @@ class DaskCrew(Crew):
 
         while True:
             stamp = next(self._stamps)
-            tasks = self._sent(job, message, stamp)
+            tasks = self._asked = self._sent(job, message, stamp)
             try:
                 wait_for(self.client, tasks)
                 answers = self.client.gather(tasks, direct=_reachable(self.client))

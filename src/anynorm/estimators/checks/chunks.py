@@ -213,6 +213,7 @@ def _of_frame(X: Any, y: Any, sample_weight: Any) -> tuple[Any, list[Parts]]:
             "y and sample_weight must be Dask collections where X is a data frame, whose rows are "
             "not known before it is read. Give columns of the same frame."
         )
+    y, sample_weight = _one_column(y, "y"), _one_column(sample_weight, "sample_weight")
     for name, given in (("y", y), ("sample_weight", sample_weight)):
         count = getattr(given, "npartitions", X.npartitions)
         known = X.known_divisions and getattr(given, "known_divisions", False)
@@ -230,6 +231,16 @@ def _of_frame(X: Any, y: Any, sample_weight: Any) -> tuple[Any, list[Parts]]:
             f"the partitions of X, y and sample_weight do not belong together ({error}). Take them "
             "from one frame."
         ) from None
+
+
+def _one_column(given: Any, name: str) -> Any:
+    """The column of a data frame that has one; anything else as it is."""
+    columns = getattr(given, "columns", None)
+    if columns is None or getattr(given, "ndim", 1) == 1:
+        return given
+    if len(columns) != 1:
+        raise ValueError(f"{name} must have one column; got a data frame with {len(columns)}.")
+    return given[columns[0]]
 
 
 def _apart(given: Any) -> tuple[Any, Any, Any]:

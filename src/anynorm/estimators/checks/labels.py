@@ -224,8 +224,13 @@ def _missing(y: np.ndarray) -> np.ndarray:
     if y.dtype.kind == "f":
         return ~np.isfinite(y)
     if y.dtype.kind == "O":
-        return np.array([label is None or label != label for label in y], dtype=bool)
+        return np.array([_is_missing(label) for label in y], dtype=bool)
     return np.zeros(len(y), dtype=bool)
+
+
+def _is_missing(label: Any) -> bool:
+    # Comparisons with pandas' NA, which need not be installed, are neither true nor false.
+    return label is None or type(label).__name__ == "NAType" or bool(label != label)
 
 
 def encode(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -39,6 +39,8 @@ class Place:
         Whether the p x p matrix of the rows with curvature is wanted, or their products.
     columns : ndarray or None
         Of which the matrix is wanted; None is all of them.
+    thin : int
+        One of so many rows with curvature makes the matrix, in the place of all; 0 is none.
     """
 
     terms: RowTerms
@@ -49,6 +51,7 @@ class Place:
     recentre: bool = False
     matrix: bool = True
     columns: np.ndarray | None = None
+    thin: int = 1
 
 
 def curve_of(rows: BlockRows, sigma: float) -> Derivatives:
@@ -89,8 +92,10 @@ def look(blocks: Sequence[Block], place: Place) -> Sums:
             kinks=curve.cost_and_gap(residual, dual)[1] if isinstance(curve, ProximalBox) else 0.0,
         )
         if place.matrix:
-            part = rows.some_columns(design, place.columns)
-            return out + Sums(scatter=part.scatter(chosen, curvature))
+            if place.thin:
+                part = rows.some_columns(design, place.columns)
+                out.scatter = part.scatter(*_thinned(chosen, curvature, place.thin))
+            return out
         rows.curved = chosen, curvature
         return out + Sums(
             curved=float(curvature.sum()),
@@ -176,6 +181,20 @@ def curvature_product(blocks: Sequence[Block], message: tuple[RowTerms, np.ndarr
         return Sums(lost=0, along=along, total=total)
 
     return each_block(blocks, one, Sums(lost=0))
+
+
+def _thinned(rows: np.ndarray, curvature: np.ndarray, thin: int) -> tuple[np.ndarray, np.ndarray]:
+    """About one of so many rows, in proportion to their curvature, with the curvature of all.
+
+    The running sum is cut into equal parts: a row counts once for each middle of one within it.
+    """
+    if thin == 1 or not rows.size:
+        return rows, curvature
+    ends, parts = np.cumsum(curvature), max(1, rows.size // thin)
+    share = float(ends[-1]) / parts
+    counts = np.diff(np.floor(ends / share + 0.5), prepend=0.0)
+    some = np.flatnonzero(counts)
+    return rows[some], share * counts[some]
 
 
 def _residual(rows: BlockRows, bias: float) -> np.ndarray:

@@ -20,6 +20,7 @@ import numpy as np
 
 from anynorm.design.crew import Sums
 from anynorm.design.limits import FLOOR
+from anynorm.design.scatter import Scatter
 from anynorm.problem.chunked import ChunkedProblem, RowTerms
 from anynorm.solvers.frame.budget import Budget
 from anynorm.solvers.frame.rounds_apart.beside_rows import Place, balances, look, slopes
@@ -69,6 +70,9 @@ class RemoteNewton(ABC):
     ----------
     where : (ndarray, float) or None
         The last u and bias: where to go on if the rows are lost.
+    thin : int
+        One of so many rows with curvature makes a matrix.  Beyond 1 it is kept while steps with it
+        gain enough.
     """
 
     steps = _STEPS  # along a direction, where slopes are asked for at first
@@ -80,6 +84,8 @@ class RemoteNewton(ABC):
         self.problem, self.terms, self.budget, self.matrix = problem, terms, budget, matrix
         self.v = problem.scale()
         self.where: tuple[np.ndarray, float] | None = None
+        self.thin = 1
+        self._kept: Scatter | None = None
 
     @abstractmethod
     def position(self, u: np.ndarray, bias: float, seen: Sums) -> Position:
@@ -102,10 +108,16 @@ class RemoteNewton(ABC):
     def look(self, u: np.ndarray, bias: float, sigma: float, **how: object) -> Position:
         """What the rows say at (u, bias); `how` the place is reached is as in `Place`."""
         columns = self.asked_columns()
-        place = Place(self.terms, bias, sigma, matrix=self.matrix, columns=columns)
+        thin = self.thin if self._kept is None else 0
+        place = Place(self.terms, bias, sigma, matrix=self.matrix, columns=columns, thin=thin)
         place = replace(place, **how)  # type: ignore[arg-type]
         self.where = u, bias
-        return self.position(u, bias, self.problem.crew.ask(look, place))
+        seen = self.problem.crew.ask(look, place)
+        if self._kept is not None:
+            seen.scatter = self._kept
+        elif thin > 1:
+            self._kept = seen.scatter
+        return self.position(u, bias, seen)
 
     def curved(self, at: Position) -> float:
         """The curvature of all rows together."""
@@ -121,6 +133,8 @@ class RemoteNewton(ABC):
         while at.gap > goal and not at.inner_gap <= _INNER_SHARE * at.seen.kinks:
             since = 0 if at.inner_gap < 0.5 * least else since + 1
             least = min(least, at.inner_gap)
+            if since:  # the matrix is of too far away, or then of too few rows
+                self._kept, self.thin = None, self.thin if since == 1 else 1
             if since > _STALLED or not self.budget.spend():
                 break
             d, e, step = self.advance(at, sigma)

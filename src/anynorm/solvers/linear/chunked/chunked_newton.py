@@ -21,6 +21,12 @@ from anynorm.solvers.linear.newton_system import (
     solve_factored,
 )
 
+# A smooth loss has curvature in nearly all rows.  A matrix of some takes a few rounds more, which
+# cost more than they save where the rows are few, or are read anew in every round.
+_ROWS_PER_COLUMN = 80  # of which a matrix is made, at the least
+_COLUMNS_AS_LONG = 25  # that take as long with the matrix as with all other products of a look
+_LONG = 5e8  # multiplications of a part for the matrix of all its rows: worth a few rounds
+
 
 class SquaredNewton(RemoteNewton):
     """Newton's method with R = 1/2 ||u||^2 + precision/2 b^2."""
@@ -30,6 +36,10 @@ class SquaredNewton(RemoteNewton):
     ) -> None:
         super().__init__(problem, terms, budget, matrix=matrix)
         self.precision = problem.precision
+        (n, p), crew = problem.crew.shape, problem.crew
+        rows = n // terms.stride
+        if terms.loss.smooth and crew.held and rows * p**2 >= _LONG * crew.n_parts:
+            self.thin = max(1, min(rows // (_ROWS_PER_COLUMN * p), p // _COLUMNS_AS_LONG))
 
     def position(self, u: np.ndarray, bias: float, seen: Sums) -> Position:
         """The gap is that of a strongly convex function: half the squared gradient."""
