@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from anynorm.design.interface import Array, Places
 from anynorm.design.limits import ENTRIES_PER_CALL
+
+
+class BlockRows(NamedTuple):
+    """The entries of a block row after row: where rows start, their columns and values."""
+
+    starts: Array
+    places: Array
+    entries: Array
+
+
+class RowSource(NamedTuple):
+    """A matrix that has its rows at hand: how many entries are to be read, and who reads them."""
+
+    read: float
+    rows: Callable[[], BlockRows]  # in float32
 
 
 class ColumnBlock:
@@ -21,13 +37,22 @@ class ColumnBlock:
         compiled for such alone.
     n, p : int
         The number of rows and of columns.
+    source : RowSource or None
+        What has the same entries by rows, where there is such.
     """
 
-    def __init__(self, indptr: Array, indices: Array, values: Array, n: int) -> None:
+    def __init__(
+        self,
+        indptr: Array,
+        indices: Array,
+        values: Array,
+        n: int,
+        source: RowSource | None = None,
+    ) -> None:
         self.arrays = indptr.view(), indices.view(), values.view()
         for array in self.arrays:
             array.flags.writeable = False
-        self.n, self.p = n, indptr.size - 1
+        self.n, self.p, self.source = n, indptr.size - 1, source
 
     def matvec(self, coef: Array, *, columns: Places) -> Array:
         """The sum of coef_j x_j over the chosen columns."""

@@ -111,6 +111,23 @@ def gather_columns(
     out_indptr[columns.size] = at
 
 
+@loop
+def gather_rows(indptr, indices, values, rows, root, place, out_starts, out_places, out_values):
+    """Copy root_i x_ij of the chosen rows, column j becoming place_j (left out where negative)."""
+    at = np.uint64(0)
+    for k in range(rows.size):
+        out_starts[k] = at
+        factor = root[rows[k]]
+        entry, end = np.uint64(indptr[rows[k]]), np.uint64(indptr[rows[k] + 1])
+        while entry < end:
+            j = place[indices[entry]]
+            out_places[at] = j
+            out_values[at] = factor * values[entry]
+            at += np.uint64(j >= 0)
+            entry += _1
+    out_starts[rows.size] = at
+
+
 @inner_loop
 def _clipped_gathered_dot(indices, values, start, stop, r, floor):
     """The sum of values_k max(r_i, floor), i being the k-th index."""

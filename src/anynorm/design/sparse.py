@@ -19,7 +19,7 @@ from anynorm.design.limits import BLOCK_ENTRIES, PAIRS_PER_CALL
 from anynorm.design.watch import look
 
 if TYPE_CHECKING:
-    from anynorm.design.column_block import ColumnBlock
+    from anynorm.design.column_block import ColumnBlock, RowSource
     from anynorm.design.views import CentredDesign
 
 Arrays = tuple[Array, Array, Array]
@@ -315,7 +315,31 @@ class SparseDesign(Design):
             out_indices[stored : stored + more] = np.arange(rows.size)
             out_values[stored : stored + more] = last
             out_indptr[-1] = stored + more
-        return ColumnBlock(out_indptr, out_indices, out_values, rows.size)
+            return ColumnBlock(out_indptr, out_indices, out_values, rows.size)
+        source = self._row_source(columns, rows, root, int(out_indptr[-1]))
+        return ColumnBlock(out_indptr, out_indices, out_values, rows.size, source)
+
+    def _row_source(
+        self, columns: Places, rows: Places, root: Array, stored: int
+    ) -> RowSource | None:
+        """The rows of a column block of so many entries, where X has rows."""
+        from anynorm.design.column_block import BlockRows, RowSource
+
+        if self._storage.at_hand("by_rows").format != "csr":
+            return None
+
+        def chosen() -> BlockRows:
+            from anynorm.design.column_loops import gather_rows
+
+            place = np.full(self.p, -1, dtype=np.int32 if self.p < 1 << 31 else np.int64)
+            place[columns] = np.arange(columns.size)
+            starts = np.empty(rows.size + 1, dtype=np.int64)
+            places = np.empty(stored + 1, dtype=np.uint32)  # one more: written, not kept
+            entries = np.empty(stored + 1, dtype=np.float32)
+            gather_rows(*self.row_arrays, rows, root, place, starts, places, entries)
+            return BlockRows(starts, places, entries)
+
+        return RowSource(self.entries(rows), chosen)
 
 
 def _design(stored: Matrix, scale: Array | None = None) -> SparseDesign:
