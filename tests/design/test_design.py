@@ -477,6 +477,24 @@ def test_rows_of_a_block_are_read_where_X_has_rows(kind):
     assert bordered.column_block(np.array([0, 3, 20]), rows, root).source is None
 
 
+@pytest.mark.parametrize("storage", [sp.csr_array, sp.csc_array])
+def test_lengths_of_the_columns_of_a_block_are_those_of_its_rows_alone(storage):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 7)) * (rng.random((12, 7)) < 0.6)
+    X[3] = 1e200  # a row that is not chosen
+    columns, rows, root = np.array([5, 0, 3]), np.array([1, 4, 5, 9]), rng.normal(size=12)
+    design = design_of(storage(X))
+    expected = ((root[:, None] * X)[np.ix_(rows, columns)] ** 2).sum(axis=0)
+    block = design.column_block(columns, rows, root)
+    for _ in range(2):
+        lengths = block.column_norms_squared()
+        np.testing.assert_allclose(lengths, expected)
+        lengths[:] = 0.0  # the block keeps its own
+    last = rng.normal(size=4)
+    bordered = design.column_block(columns, rows, root, last)
+    np.testing.assert_allclose(bordered.column_norms_squared(), np.append(expected, last @ last))
+
+
 def test_thin_matrices_are_stored_sparsely():
     X = np.eye(5)
     thin = design_of(X, scale=np.full(5, 2.0)).thin()

@@ -39,20 +39,17 @@ class ColumnBlock:
         The number of rows and of columns.
     source : RowSource or None
         What has the same entries by rows, where there is such.
+    squares : ndarray of shape (p,) or None
+        ||x_j||^2, where it is known.
     """
 
-    def __init__(
-        self,
-        indptr: Array,
-        indices: Array,
-        values: Array,
-        n: int,
-        source: RowSource | None = None,
-    ) -> None:
+    def __init__(self, indptr: Array, indices: Array, values: Array, n: int) -> None:
         self.arrays = indptr.view(), indices.view(), values.view()
         for array in self.arrays:
             array.flags.writeable = False
-        self.n, self.p, self.source = n, indptr.size - 1, source
+        self.n, self.p = n, indptr.size - 1
+        self.source: RowSource | None = None
+        self.squares: Array | None = None
 
     def matvec(self, coef: Array, *, columns: Places) -> Array:
         """The sum of coef_j x_j over the chosen columns."""
@@ -74,6 +71,8 @@ class ColumnBlock:
 
     def column_norms_squared(self) -> Array:
         """||x_j||^2 for every column."""
+        if self.squares is not None:
+            return self.squares.copy()
         from anynorm.design.column_loops import columns_squares
 
         out = np.empty(self.p)

@@ -94,20 +94,28 @@ def columns_squares(indptr, indices, values, out):
 
 @loop
 def gather_columns(
-    indptr, indices, values, columns, place, root, out_indptr, out_indices, out_values
+    indptr, indices, values, columns, place, root, out_indptr, out_indices, out_values, squares
 ):
-    """Copy root_i x_ij of the chosen columns, row i going to place_i (left out where negative)."""
+    """Copy root_i x_ij of the chosen columns, row i going to place_i (left out where negative).
+
+    `squares` are the sums of their squares.
+    """
     at = np.uint64(0)
     for k in range(columns.size):
         out_indptr[k] = at
+        total = 0.0
         entry, end = np.uint64(indptr[columns[k]]), np.uint64(indptr[columns[k] + 1])
         while entry < end:
             i = indices[entry]
             # Written in any case and kept or not: a branch would be mispredicted half the time.
             out_indices[at] = place[i]
-            out_values[at] = root[i] * values[entry]
-            at += np.uint64(place[i] >= 0)
+            value, kept = root[i] * values[entry], place[i] >= 0
+            out_values[at] = value
+            counted = value if kept else 0.0
+            total += counted * counted
+            at += np.uint64(kept)
             entry += _1
+        squares[k] = total
     out_indptr[columns.size] = at
 
 

@@ -307,8 +307,18 @@ class SparseDesign(Design):
         out_indptr = np.zeros(columns.size + 1 + (more > 0), dtype=np.int64)
         out_indices = np.empty(room + more + 1, dtype=indices.dtype)  # one more: written, not kept
         out_values = np.empty(room + more + 1)
+        squares = np.empty(columns.size)
         gather_columns(
-            indptr, indices, values, columns, place, root, out_indptr, out_indices, out_values
+            indptr,
+            indices,
+            values,
+            columns,
+            place,
+            root,
+            out_indptr,
+            out_indices,
+            out_values,
+            squares,
         )
         if last is not None:
             stored = int(out_indptr[columns.size])
@@ -316,8 +326,10 @@ class SparseDesign(Design):
             out_values[stored : stored + more] = last
             out_indptr[-1] = stored + more
             return ColumnBlock(out_indptr, out_indices, out_values, rows.size)
-        source = self._row_source(columns, rows, root, int(out_indptr[-1]))
-        return ColumnBlock(out_indptr, out_indices, out_values, rows.size, source)
+        block = ColumnBlock(out_indptr, out_indices, out_values, rows.size)
+        block.source = self._row_source(columns, rows, root, int(out_indptr[-1]))
+        block.squares = squares
+        return block
 
     def _row_source(
         self, columns: Places, rows: Places, root: Array, stored: int

@@ -122,7 +122,7 @@ def minimise_model(model: QuadraticModel, target: float, spend: Callable[[], boo
         idle = 0 if violation < 0.9 * least else idle + 1
         least = min(least, violation)
         active = np.flatnonzero(model.keep)
-        in_use = np.count_nonzero(model.coef)
+        in_use = int(np.count_nonzero(model.coef))
         by_gradients = not model.has_products(in_use)
         whole = by_gradients and active.size > _MOST_COLUMNS * everything.size
         if whole:
