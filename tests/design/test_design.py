@@ -451,7 +451,7 @@ def test_products_with_a_block_are_those_of_the_matrix(storage, monkeypatch):
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_rows_of_a_block_are_read_where_X_has_rows(kind):
     from anynorm.design.block_products import BlockProducts
-    from anynorm.design.column_block import RowSource
+    from anynorm.design.column_block import RowReading
 
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(30, 20)) * (rng.random((30, 20)) < 0.3)).astype(kind)
@@ -465,7 +465,7 @@ def test_rows_of_a_block_are_read_where_X_has_rows(kind):
     np.testing.assert_allclose(read.toarray(), Z, rtol=1e-6)
 
     asked, make = [], block.source.rows
-    block.source = RowSource(block.source.read, lambda: asked.append(1) or make())
+    block.source = RowReading(block.source.read, lambda: asked.append(1) or make())
     products, weights, w = BlockProducts(block), rng.random(4), rng.normal(size=4)
     for _ in range(3):
         expected = Z.T @ (weights * (Z @ w))

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.blas import dsyrk
 
-from anynorm.design.column_block import BlockRows, ColumnBlock
+from anynorm.design.column_block import ColumnBlock, RowsInOrder
 from anynorm.design.interface import Array, Places
 from anynorm.design.limits import ENTRIES_PER_CALL, PAIRS_PER_CALL
 from anynorm.design.watch import look
@@ -54,7 +54,7 @@ class BlockProducts:
         indptr, indices, values = block.arrays
         self.entries = int(indptr[-1])
         self._columns = None if indices.size else values.reshape(block.p, block.n)
-        self._rows: dict[type, BlockRows] = {}
+        self._rows: dict[type, RowsInOrder] = {}
         self._asked = 0
 
     def matvec(self, w: Array) -> Array:
@@ -144,14 +144,14 @@ class BlockProducts:
             return _PRODUCTS_FOR_ROWS
         return min(source.read / (_READS_PER_COLUMN * self._block.p), _PRODUCTS_FOR_ROWS)
 
-    def _by_rows(self, kind: type) -> BlockRows:
+    def _by_rows(self, kind: type) -> RowsInOrder:
         """The entries row after row, in one precision."""
         if kind not in self._rows:
             source = self._block.source if kind is np.float32 else None
             self._rows[kind] = source.rows() if source else self._turned(kind)
         return self._rows[kind]
 
-    def _turned(self, kind: type) -> BlockRows:
+    def _turned(self, kind: type) -> RowsInOrder:
         """The entries of the columns in the order of rows."""
         from anynorm.design.column_loops import by_rows  # imports Numba: only where needed
 
@@ -159,4 +159,4 @@ class BlockProducts:
         places = np.empty(self.entries, np.uint32)
         entries: Array = np.empty(self.entries, kind)
         by_rows(*self._block.arrays, starts, places, entries)
-        return BlockRows(starts, places, entries)
+        return RowsInOrder(starts, places, entries)

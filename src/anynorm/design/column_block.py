@@ -12,7 +12,7 @@ from anynorm.design.interface import Array, Places
 from anynorm.design.limits import ENTRIES_PER_CALL
 
 
-class BlockRows(NamedTuple):
+class RowsInOrder(NamedTuple):
     """The entries of a block row after row: where rows start, their columns and values."""
 
     starts: Array
@@ -20,11 +20,11 @@ class BlockRows(NamedTuple):
     entries: Array
 
 
-class RowSource(NamedTuple):
+class RowReading(NamedTuple):
     """A matrix that has its rows at hand: how many entries are to be read, and who reads them."""
 
     read: float
-    rows: Callable[[], BlockRows]  # in float32
+    rows: Callable[[], RowsInOrder]  # in float32
 
 
 class ColumnBlock:
@@ -37,7 +37,7 @@ class ColumnBlock:
         compiled for such alone.
     n, p : int
         The number of rows and of columns.
-    source : RowSource or None
+    source : RowReading or None
         What has the same entries by rows, where there is such.
     squares : ndarray of shape (p,) or None
         ||x_j||^2, where it is known.
@@ -48,7 +48,7 @@ class ColumnBlock:
         for array in self.arrays:
             array.flags.writeable = False
         self.n, self.p = n, indptr.size - 1
-        self.source: RowSource | None = None
+        self.source: RowReading | None = None
         self.squares: Array | None = None
 
     def matvec(self, coef: Array, *, columns: Places) -> Array:

@@ -19,7 +19,7 @@ from anynorm.design.limits import BLOCK_ENTRIES, PAIRS_PER_CALL
 from anynorm.design.watch import look
 
 if TYPE_CHECKING:
-    from anynorm.design.column_block import ColumnBlock, RowSource
+    from anynorm.design.column_block import ColumnBlock, RowReading
     from anynorm.design.views import CentredDesign
 
 Arrays = tuple[Array, Array, Array]
@@ -333,14 +333,14 @@ class SparseDesign(Design):
 
     def _row_source(
         self, columns: Places, rows: Places, root: Array, stored: int
-    ) -> RowSource | None:
+    ) -> RowReading | None:
         """The rows of a column block of so many entries, where X has rows."""
-        from anynorm.design.column_block import BlockRows, RowSource
+        from anynorm.design.column_block import RowReading, RowsInOrder
 
         if self._storage.at_hand("by_rows").format != "csr":
             return None
 
-        def chosen() -> BlockRows:
+        def chosen() -> RowsInOrder:
             from anynorm.design.column_loops import gather_rows
 
             place = np.full(self.p, -1, dtype=np.int32 if self.p < 1 << 31 else np.int64)
@@ -349,9 +349,9 @@ class SparseDesign(Design):
             places = np.empty(stored + 1, dtype=np.uint32)  # one more: written, not kept
             entries = np.empty(stored + 1, dtype=np.float32)
             gather_rows(*self.row_arrays, rows, root, place, starts, places, entries)
-            return BlockRows(starts, places, entries)
+            return RowsInOrder(starts, places, entries)
 
-        return RowSource(self.entries(rows), chosen)
+        return RowReading(self.entries(rows), chosen)
 
 
 def _design(stored: Matrix, scale: Array | None = None) -> SparseDesign:
