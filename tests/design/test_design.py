@@ -448,6 +448,53 @@ def test_products_with_a_block_are_those_of_the_matrix(storage, monkeypatch):
     np.testing.assert_allclose(np.tril(block.gram(d)), np.tril(Z.T @ (d[:, None] * Z)))
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_rows_of_a_block_are_read_where_X_has_rows(kind):
+    from anynorm.design.block_products import BlockProducts
+    from anynorm.design.column_block import RowReading
+
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(30, 20)) * (rng.random((30, 20)) < 0.3)).astype(kind)
+    columns, rows, root = np.array([7, 0, 3, 19]), np.array([2, 3, 11, 28]), rng.normal(size=30)
+    block = design_of(sp.csr_array(X)).column_block(columns, rows, root)
+    Z = (root[:, None] * X)[np.ix_(rows, columns)]
+    assert block.source.read == np.count_nonzero(X[rows])
+    starts, places, entries = block.source.rows()
+    size = starts[-1]
+    read = sp.csr_array((entries[:size], places[:size].astype(int), starts), shape=Z.shape)
+    np.testing.assert_allclose(read.toarray(), Z, rtol=1e-6)
+
+    asked, make = [], block.source.rows
+    block.source = RowReading(block.source.read, lambda: asked.append(1) or make())
+    products, weights, w = BlockProducts(block), rng.random(4), rng.normal(size=4)
+    for _ in range(3):
+        expected = Z.T @ (weights * (Z @ w))
+        np.testing.assert_allclose(products.normal(weights, w), expected, atol=1e-6)
+    assert asked == [1]
+
+    assert design_of(sp.csc_array(X)).column_block(columns, rows, root).source is None
+    bordered = design_of(sp.csr_array(X)).with_constant(1.0)
+    assert bordered.column_block(np.array([0, 3, 20]), rows, root).source is None
+
+
+@pytest.mark.parametrize("storage", [sp.csr_array, sp.csc_array])
+def test_lengths_of_the_columns_of_a_block_are_those_of_its_rows_alone(storage):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 7)) * (rng.random((12, 7)) < 0.6)
+    X[3] = 1e200  # a row that is not chosen
+    columns, rows, root = np.array([5, 0, 3]), np.array([1, 4, 5, 9]), rng.normal(size=12)
+    design = design_of(storage(X))
+    expected = ((root[:, None] * X)[np.ix_(rows, columns)] ** 2).sum(axis=0)
+    block = design.column_block(columns, rows, root)
+    for _ in range(2):
+        lengths = block.column_norms_squared()
+        np.testing.assert_allclose(lengths, expected)
+        lengths[:] = 0.0  # the block keeps its own
+    last = rng.normal(size=4)
+    bordered = design.column_block(columns, rows, root, last)
+    np.testing.assert_allclose(bordered.column_norms_squared(), np.append(expected, last @ last))
+
+
 def test_thin_matrices_are_stored_sparsely():
     X = np.eye(5)
     thin = design_of(X, scale=np.full(5, 2.0)).thin()

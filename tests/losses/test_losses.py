@@ -159,3 +159,11 @@ def test_clipping_removes_signs_rows_and_the_excess_over_a_box():
     zero = np.array([1.0, 0.0, 1.0, 1.0])
     assert Loss.from_slack(L2(), "equality").clip_dual(a, 1.0, zero).tolist() == [-1.0, 0, 0, 0]
     assert L1(zero).dual_value(get_loss("logistic").clip_dual(a, 1.0, zero)) == 0.0
+
+
+def test_the_largest_scale_that_is_allowed_is_taken_to_the_last_digit():
+    loss, a = get_loss("logistic"), np.array([0.1, 0.2])
+    assert loss.best_scale(a, 0.0, 2.0, 1.0) == 2.0
+    # Beyond the best one it is a limit alone: each entropy is largest at a half.
+    assert loss.best_scale(a[:1], 0.0, 10.0, 1.0) == pytest.approx(5.0, rel=1e-9)
+    assert loss.best_scale(a[:1], 0.0, 7.0, 1.0, np.ones(1)) == pytest.approx(5.0, rel=1e-9)

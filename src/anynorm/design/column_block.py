@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from anynorm.design.interface import Array, Places
 from anynorm.design.limits import ENTRIES_PER_CALL
+
+
+class RowsInOrder(NamedTuple):
+    """The entries of a block row after row: where rows start, their columns and values."""
+
+    starts: Array
+    places: Array
+    entries: Array
+
+
+class RowReading(NamedTuple):
+    """A matrix that has its rows at hand: how many entries are to be read, and who reads them."""
+
+    read: float
+    rows: Callable[[], RowsInOrder]  # in float32
 
 
 class ColumnBlock:
@@ -21,6 +37,10 @@ class ColumnBlock:
         compiled for such alone.
     n, p : int
         The number of rows and of columns.
+    source : RowReading or None
+        What has the same entries by rows, where there is such.
+    squares : ndarray of shape (p,) or None
+        ||x_j||^2, where it is known.
     """
 
     def __init__(self, indptr: Array, indices: Array, values: Array, n: int) -> None:
@@ -28,6 +48,8 @@ class ColumnBlock:
         for array in self.arrays:
             array.flags.writeable = False
         self.n, self.p = n, indptr.size - 1
+        self.source: RowReading | None = None
+        self.squares: Array | None = None
 
     def matvec(self, coef: Array, *, columns: Places) -> Array:
         """The sum of coef_j x_j over the chosen columns."""
@@ -49,6 +71,8 @@ class ColumnBlock:
 
     def column_norms_squared(self) -> Array:
         """||x_j||^2 for every column."""
+        if self.squares is not None:
+            return self.squares.copy()
         from anynorm.design.column_loops import columns_squares
 
         out = np.empty(self.p)

@@ -94,21 +94,46 @@ def columns_squares(indptr, indices, values, out):
 
 @loop
 def gather_columns(
-    indptr, indices, values, columns, place, root, out_indptr, out_indices, out_values
+    indptr, indices, values, columns, place, root, out_indptr, out_indices, out_values, squares
 ):
-    """Copy root_i x_ij of the chosen columns, row i going to place_i (left out where negative)."""
+    """Copy root_i x_ij of the chosen columns, row i going to place_i (left out where negative).
+
+    `squares` are the sums of their squares.
+    """
     at = np.uint64(0)
     for k in range(columns.size):
         out_indptr[k] = at
+        total = 0.0
         entry, end = np.uint64(indptr[columns[k]]), np.uint64(indptr[columns[k] + 1])
         while entry < end:
             i = indices[entry]
             # Written in any case and kept or not: a branch would be mispredicted half the time.
             out_indices[at] = place[i]
-            out_values[at] = root[i] * values[entry]
-            at += np.uint64(place[i] >= 0)
+            value, kept = root[i] * values[entry], place[i] >= 0
+            out_values[at] = value
+            counted = value if kept else 0.0
+            total += counted * counted
+            at += np.uint64(kept)
             entry += _1
+        squares[k] = total
     out_indptr[columns.size] = at
+
+
+@loop
+def gather_rows(indptr, indices, values, rows, root, place, out_starts, out_places, out_values):
+    """Copy root_i x_ij of the chosen rows, column j becoming place_j (left out where negative)."""
+    at = np.uint64(0)
+    for k in range(rows.size):
+        out_starts[k] = at
+        factor = root[rows[k]]
+        entry, end = np.uint64(indptr[rows[k]]), np.uint64(indptr[rows[k] + 1])
+        while entry < end:
+            j = place[indices[entry]]
+            out_places[at] = j
+            out_values[at] = factor * values[entry]
+            at += np.uint64(j >= 0)
+            entry += _1
+    out_starts[rows.size] = at
 
 
 @inner_loop

@@ -24,7 +24,7 @@ from anynorm.design.threads import allowed, run, share
 from anynorm.design.watch import look
 
 if TYPE_CHECKING:
-    from anynorm.design.column_block import ColumnBlock
+    from anynorm.design.column_block import ColumnBlock, RowReading
     from anynorm.design.views import CentredDesign
 
 Arrays = tuple[Array, Array, Array]
@@ -380,15 +380,51 @@ class SparseDesign(Design):
         out_indptr = np.zeros(columns.size + 1 + (more > 0), dtype=np.int64)
         out_indices = np.empty(room + more + 1, dtype=indices.dtype)  # one more: written, not kept
         out_values = np.empty(room + more + 1)
+        squares = np.empty(columns.size)
         gather_columns(
-            indptr, indices, values, columns, place, root, out_indptr, out_indices, out_values
+            indptr,
+            indices,
+            values,
+            columns,
+            place,
+            root,
+            out_indptr,
+            out_indices,
+            out_values,
+            squares,
         )
         if last is not None:
             stored = int(out_indptr[columns.size])
             out_indices[stored : stored + more] = np.arange(rows.size)
             out_values[stored : stored + more] = last
             out_indptr[-1] = stored + more
-        return ColumnBlock(out_indptr, out_indices, out_values, rows.size)
+            return ColumnBlock(out_indptr, out_indices, out_values, rows.size)
+        block = ColumnBlock(out_indptr, out_indices, out_values, rows.size)
+        block.source = self._row_source(columns, rows, root, int(out_indptr[-1]))
+        block.squares = squares
+        return block
+
+    def _row_source(
+        self, columns: Places, rows: Places, root: Array, stored: int
+    ) -> RowReading | None:
+        """The rows of a column block of so many entries, where X has rows."""
+        from anynorm.design.column_block import RowReading, RowsInOrder
+
+        if self._storage.at_hand("by_rows").format != "csr":
+            return None
+
+        def chosen() -> RowsInOrder:
+            from anynorm.design.column_loops import gather_rows
+
+            place = np.full(self.p, -1, dtype=np.int32 if self.p < 1 << 31 else np.int64)
+            place[columns] = np.arange(columns.size)
+            starts = np.empty(rows.size + 1, dtype=np.int64)
+            places = np.empty(stored + 1, dtype=np.uint32)  # one more: written, not kept
+            entries = np.empty(stored + 1, dtype=np.float32)
+            gather_rows(*self.row_arrays, rows, root, place, starts, places, entries)
+            return RowsInOrder(starts, places, entries)
+
+        return RowReading(self.entries(rows), chosen)
 
 
 def _design(stored: Matrix, scale: Array | None = None) -> SparseDesign:

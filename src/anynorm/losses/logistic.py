@@ -59,13 +59,19 @@ class LogisticLoss(Loss):
             return 0.0
         a = a[used]
         share = a / (C if weights is None else C * weights[used])
+
+        def slope_at(t: float, filled: Array) -> float:
+            with np.errstate(divide="ignore"):
+                logits = np.log(filled) - np.log1p(-np.minimum(filled, 1.0))
+                return -float(a @ logits) - t * curvature
+
+        if np.isfinite(limit) and limit > 0 and slope_at(limit, limit * share) >= 0:
+            return limit
         low, high = 0.0, limit
         t = min(1.0, limit / 2)
         for _ in range(60):
             filled = t * share
-            with np.errstate(divide="ignore"):
-                logits = np.log(filled) - np.log1p(-np.minimum(filled, 1.0))
-                slope = -float(a @ logits) - t * curvature
+            slope = slope_at(t, filled)
             low, high = (t, high) if slope > 0 else (low, t)
             bend = float(a @ (1.0 / (t * np.maximum(1.0 - filled, 1e-300)))) + curvature
             step = t + slope / bend if bend > 0 else np.inf

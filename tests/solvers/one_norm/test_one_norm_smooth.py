@@ -11,13 +11,17 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
+from anynorm.design import design_of
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
 from anynorm.problem.certificate import certify
 from anynorm.problem.solution import Status
-from anynorm.solvers.one_norm import solve_one_norm
-from anynorm.solvers.one_norm.model import minimiser_along
-from anynorm.solvers.one_norm.smooth import solve_smooth
+from anynorm.solvers.frame.budget import Budget
+from anynorm.solvers.frame.incumbent import Incumbent
+from anynorm.solvers.one_norm import model as models
+from anynorm.solvers.one_norm import smooth, solve_one_norm
+from anynorm.solvers.one_norm.model import QuadraticModel, minimise_model, minimiser_along
+from anynorm.solvers.one_norm.smooth import SmoothSearch, solve_smooth
 from tests.references import solve_primal
 from tests.solvers.problems import BIASES, overlapping, small_data
 
@@ -256,3 +260,76 @@ def test_search_along_a_step_finds_a_flat_place(root):
     assert abs((t - root) * (1 + 50 * (t > root))) <= 0.1 * root
     assert minimiser_along(lambda t: t - 2) == 1.0
     assert minimiser_along(lambda t: t + 0.1) == 0.0
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("intercept", BIASES)
+def test_another_share_of_C_needs_no_product(loss, intercept):
+    X, y = overlapping()
+    problem = problem_of(X, y, loss, intercept=intercept)
+    search = SmoothSearch(Incumbent(problem, 1e-6, Budget(100)), problem)
+    search.stage(0.2, 0.1)
+    search._change_share(0.7)
+    expected = search.gradient, search.a, search.violation, search.primal
+    search.look()
+    for value, again in zip(
+        expected, (search.gradient, search.a, search.violation, search.primal), strict=True
+    ):
+        np.testing.assert_allclose(value, again, rtol=1e-10, atol=1e-12)
+
+
+def test_every_model_is_looked_at_once(monkeypatch):
+    looks, look = [], SmoothSearch.look
+    monkeypatch.setattr(SmoothSearch, "look", lambda search: looks.append(1) or look(search))
+    X, y = overlapping()
+    solution = solve_smooth(problem_of(X, y, "logistic"), tol=1e-6)
+    assert solution.status is Status.OPTIMAL
+    assert len(looks) == solution.n_iter + 1
+
+
+def sparse_model(coef=None):
+    """A least-squares model of 60 sparse columns, at zero or where it is told to begin."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 60)) * (rng.random((200, 60)) < 0.2)
+    coef = np.zeros(60) if coef is None else coef
+    every = np.arange(200)
+    return QuadraticModel(
+        block=design_of(sp.csr_array(X)).column_block(np.arange(60), every, np.ones(200)),
+        penalty=np.full(60, 3.0),
+        unit=np.full(60, 3.0),
+        coef=coef.copy(),
+        residual=X @ (rng.normal(size=60) * (rng.random(60) < 0.5)) - X @ coef,
+        root=np.zeros(200),
+        free_bias=False,
+        floor=-np.inf,
+        damping=1e-12,
+    )
+
+
+def test_a_model_whose_signs_are_known_takes_few_passes(monkeypatch):
+    monkeypatch.setattr(models, "_DIRECT", 0)  # conjugate gradients, however few columns
+    first = sparse_model()
+    minimise_model(first, 1e-9, lambda: True)
+    passes, descend = [], QuadraticModel.descend
+    monkeypatch.setattr(
+        QuadraticModel, "descend", lambda model, order: passes.append(1) or descend(model, order)
+    )
+    again = sparse_model(1.01 * first.coef)
+    minimise_model(again, 1e-6, lambda: True)
+    np.testing.assert_allclose(again.coef, first.coef, atol=1e-5)
+    assert len(passes) <= 4  # 6 with four of them before the first step
+
+
+def test_the_last_models_begin_with_as_many_steps_as_those_before_ended(monkeypatch):
+    monkeypatch.setattr(models, "_DIRECT", 0)
+    begun, ended = [], []
+
+    def watched(model, target, spend):
+        begun.append(model.steps)
+        minimise_model(model, target, spend)
+        ended.append(model.steps)
+
+    monkeypatch.setattr(smooth, "minimise_model", watched)
+    X, y = overlapping()
+    solve_smooth(problem_of(X, y, "logistic", C=100.0), tol=1e-10)
+    assert begun[0] == models.FIRST_STEPS < begun[-1] == ended[-2]

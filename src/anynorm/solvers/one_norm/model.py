@@ -25,10 +25,14 @@ from anynorm.design.block_products import BlockProducts
 if TYPE_CHECKING:
     from anynorm.design.column_block import ColumnBlock
 
-_FIRST_STEPS = 8  # of conjugate gradients, while changes of sign cut Newton steps short
+FIRST_STEPS = 8  # of conjugate gradients, while changes of sign cut Newton steps short
 _MOST_STEPS = 512  # once they can be taken whole
 _ROUNDS = 4  # of a Newton step whose sign changes are held at zero
 _FIRST_PASSES = 4  # of descent before Newton steps; 1 took 2.6 times as long, sparse 1500 x 1200
+_FORCING = 0.1  # of what a system begins with, the better the nearer: signs and rows then change
+# Where conjugate gradients give the steps, which cost a few passes, and not many more:
+_FEW_CHANGED_SIGNS = 0.01  # of the columns in use: no more passes before the first step
+_MOST_COLUMNS = 0.8  # of all: passes are over all of them, which need not be looked at once more
 _PATIENCE = 60  # passes without a tenth of the violation: rounding or bad conditioning
 _DIRECT = 500  # columns in use up to which a Newton step is by a factor
 _DIRECT_ENTRIES = 5e6  # of these columns: the products for a factor take 0.25 s at the most
@@ -53,6 +57,7 @@ class QuadraticModel:
     free_bias: bool
     floor: float
     damping: float
+    steps: int = FIRST_STEPS
     bias: float = 0.0
 
     def __post_init__(self) -> None:
@@ -105,9 +110,9 @@ def minimise_model(model: QuadraticModel, target: float, spend: Callable[[], boo
     """
     everything = np.arange(model.coef.size)
     active, whole = everything, True
-    steps = _FIRST_STEPS
     least, idle, passes = np.inf, 0, 0
     while idle < _PATIENCE and spend():
+        signs = np.sign(model.coef)
         violation = model.descend(active)
         if violation <= target:
             if whole:
@@ -116,12 +121,20 @@ def minimise_model(model: QuadraticModel, target: float, spend: Callable[[], boo
             continue
         idle = 0 if violation < 0.9 * least else idle + 1
         least = min(least, violation)
-        active, whole = np.flatnonzero(model.keep), False
+        active = np.flatnonzero(model.keep)
+        in_use = int(np.count_nonzero(model.coef))
+        by_gradients = not model.has_products(in_use)
+        whole = by_gradients and active.size > _MOST_COLUMNS * everything.size
+        if whole:
+            active = everything
         passes += 1
-        if passes < _FIRST_PASSES:
+        changes = np.count_nonzero(np.sign(model.coef) != signs)
+        settled = by_gradients and changes <= _FEW_CHANGED_SIGNS * in_use
+        if passes < _FIRST_PASSES and not settled:
             continue
-        t = _step_on_support(model, target, steps, spend)
-        steps = min(2 * steps, _MOST_STEPS) if t > 0.5 else max(steps // 2, _FIRST_STEPS)
+        t = _step_on_support(model, target, model.steps, spend)
+        steps = 2 * model.steps if t > 0.5 else model.steps // 2
+        model.steps = min(max(steps, FIRST_STEPS), _MOST_STEPS)
         model.damping = _adapted(model.damping, t)
 
 
@@ -310,8 +323,10 @@ class _NewtonStep:
         r = np.where(self.free, self.residual, 0.0)
         direction = r / self.scale
         product = float(r @ direction)
+        first = float(np.max(np.abs(r) / self.unit))
+        enough = max(0.3 * target, _FORCING * first * min(1.0, first))
         for _ in range(most):
-            if product <= 0 or np.max(np.abs(r) / self.unit) <= 0.3 * target or not spend():
+            if product <= 0 or np.max(np.abs(r) / self.unit) <= enough or not spend():
                 break
             bent = self._bent(direction)
             bent += self.model.damping * self.scale * direction
