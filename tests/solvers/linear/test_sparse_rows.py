@@ -13,6 +13,7 @@ from anynorm.losses import LOSSES, get_loss
 from anynorm.problem import Problem
 from anynorm.problem.certificate import certify
 from anynorm.problem.solution import Status
+from anynorm.solvers.linear import descent_steps as steps
 from anynorm.solvers.linear import dense_walk, shared_over_C, walk, walk_over_C
 from anynorm.solvers.linear.sparse_rows import SparseBlock, SparseRows, sparse_rows_suit
 from tests.references import solve_primal
@@ -104,7 +105,7 @@ def test_storage_does_not_matter(dtype, form, index):
 
 def test_columns_are_cut_out_and_turned_as_scipy_does():
     X = sparse_problem("hinge").X
-    every = SparseRows(design_of(X)).every
+    every = SparseRows(design_of(X), seed=0).every
     chosen = np.array([0, 3, 4, 100, 799])
     block = every.take(chosen)
     np.testing.assert_array_equal(block.X.dense(), X.toarray()[:, chosen])
@@ -203,3 +204,53 @@ def test_what_suits(loss):
     assert not sparse_rows_suit(replace(problem, X=sp.csr_array(huge)), 1e-4)
     if loss in SUITED:
         assert shared_over_C(problem, 1e-4)
+
+
+def test_rows_that_depend_on_each_other_take_few_epochs():
+    """Five rounds with a large C, where most duals stay free: 730 epochs without combined moves."""
+    problem = sparse_problem("hinge", n=500, p=700, C=100.0)
+    rounds = walk(problem, n_rounds=5, tol=1e-3)
+    assert max(one.certificate.gap for one in rounds) <= 1e-3
+    assert sum(one.n_iter for one in rounds) <= 550
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5])
+@pytest.mark.parametrize("variance", [0.0, 2.0])
+def test_moves_are_combined_in_the_best_way(shift, variance):
+    """As by least squares where no bound is met, else no worse than before and inside."""
+    rng = np.random.default_rng(0)
+    n, m = 30, 20
+    matrix = sp.random_array((n, m), density=0.3, rng=rng, format="csr")
+    matrix.data = rng.normal(size=matrix.nnz)
+    y = np.where(rng.normal(size=n) > 0, 1.0, -1.0)
+    points = np.cumsum(0.1 * rng.normal(size=(steps._PAST + 1, n)), axis=0)
+    points[2] = points[1]  # a move that depends on others
+    numbers = np.zeros(steps.N_NUMBERS)
+    numbers[[steps.VARIANCE, steps.BIAS]] = variance, 0.3
+
+    def value(beta, start):
+        u, change = matrix.T @ beta, float((beta - start).sum())
+        bias = change * (0.3 + 0.5 * variance * change)
+        return y @ beta - 0.5 * u @ u - 0.5 * shift * beta @ beta - bias
+
+    for width in (np.inf, 0.3):
+        past, known = np.empty(steps.past_length(n, m)), 0
+        for beta in points:
+            known = steps._remember(n, m, beta, matrix.T @ beta, numbers, past, known)
+        beta, u, at = points[-1].copy(), matrix.T @ points[-1], numbers.copy()
+        rows = y, beta - width, beta + width, np.full(n, shift)
+        entries = matrix.indptr, matrix.indices, matrix.data
+        steps._combine(n, rows, shift, entries, m, beta, u, at, past)
+        np.testing.assert_allclose(u, matrix.T @ beta, atol=1e-12)
+        assert at[steps.BIAS] == pytest.approx(0.3 + variance * (beta - points[-1]).sum())
+        assert np.abs(beta - points[-1]).max() <= width
+        assert value(beta, points[-1]) > value(points[-1], points[-1])
+        if width == np.inf:
+            moves = np.diff(points, axis=0)
+            sums = np.sqrt(variance) * moves.sum(axis=1)
+            images = np.column_stack([moves @ matrix, sums, np.sqrt(shift) * moves])
+            slopes = moves @ (y - 0.3 - shift * points[-1]) - moves @ matrix @ (
+                matrix.T @ points[-1]
+            )
+            best = np.linalg.lstsq(images @ images.T, slopes)[0]
+            np.testing.assert_allclose(beta, points[-1] + best @ moves, rtol=1e-6)

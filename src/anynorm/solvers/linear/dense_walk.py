@@ -144,7 +144,9 @@ class _DenseWalk:
         self.one_norm = replace(problem, regulariser="l1", feature_scale=None)
         self.dual = RowsDual.of(problem)
         self.newton = ColumnNewton(self.dual, problem.row_weights())
-        self.descent = RowDescent(self.dual, limits.seed) if rows.every.sparse else None
+        self.descent = None
+        if isinstance(rows, SparseRows):
+            self.descent = RowDescent(self.dual, rows.orders)
         self.stiff = False  # whether descent has failed where Newton's method does not
         self.time, self.n_iter = limits.budget(), 0
         self.generosity = GENEROSITY
@@ -258,7 +260,7 @@ class _DenseWalk:
         X: Any = self.problem.design if every else self.columns.X
         scale = None if self.weights is None else np.sqrt(self.weights)
         bias: Any = "free" if self.dual.free else self.bias_size or None
-        return replace(self.problem, X=X, feature_scale=scale, intercept=bias)
+        return self.problem.on_columns(X, scale, bias)
 
     def _certificate(
         self, inner: Problem, dual: np.ndarray, scores: np.ndarray | None

@@ -7,6 +7,11 @@ stay at a bound left out, and a bias that follows ``sum(beta)`` around a centre 
 each epoch.  There the matrix is too large for the cache, and the rows are visited in blocks; here
 it is small, and an epoch is over before Python has begun another.
 
+Where the free variables depend on each other, epochs creep.  So from time to time the moves of the
+last few are combined in the way that is best for the dual objective, which takes a few products of
+vectors, as u moves with beta.  (Anderson acceleration of coordinate descent, Bertrand and Massias
+2021, with exact weights.)
+
 An epoch ends the call where the gap that it has seen on its way is small enough: at each row as it
 was when its turn came or, where no variable is at an upper bound of the hinge, with the scores
 scaled up until no slack is left.
@@ -30,9 +35,11 @@ FREE = 9  # whether the bias costs nothing
 N_NUMBERS = 10  # of these
 
 _RELAXATION = 1.3  # step length while rows still move to and from their bounds
-_SETTLED_RELAXATION = 1.6  # and once a linear system is left, where SOR gains from longer steps
+_SETTLED_RELAXATION = 1.4  # and once a linear system is left, where SOR gains from longer steps
 _SMOOTH_RELAXATION = 1.2  # and with squared slacks, whose duals are better conditioned
 _SETTLED = 1.1  # rows that take part per free one: nearly all that still do are free
+_PAST = 6  # epochs whose moves are combined
+_DEPENDENT = 1e-10  # of a square: what is left of a move that the others make as well
 _TINY = 1e-300  # as good as zero, and safe to divide by
 
 
@@ -45,8 +52,13 @@ def descent() -> Callable[..., int]:
     rows = int, numbers, numbers, numbers, numbers
     matrix = Vector("int64"), indices, numbers, numbers
     orders = int, Vector("int64")
-    state = numbers, int, numbers, indices, numbers
+    state = numbers, int, numbers, indices, numbers, numbers
     return machine_code(descend_rows, *rows, *matrix, *orders, *state, int)
+
+
+def past_length(n: int, m: int) -> int:
+    """How many numbers `descend_rows` needs room for, to combine moves of n rows and m columns."""
+    return (_PAST + 1) * (n + m + 1) + _PAST * (_PAST + 1)
 
 
 @functools.cache
@@ -144,13 +156,17 @@ def descend_rows(
     u,
     awake,
     numbers,
+    past,
     most,
 ):
     """Improve beta and u for at most `most` epochs, until the gap is reached; returns the epochs.
 
     Row i of A has its entries from ``starts[i]`` on.  `orders` has `n_orders` orders of the rows,
-    one after the other; `awake` is 0 for rows that are left out.
+    one after the other; `awake` is 0 for rows that are left out; `past` is room for
+    `past_length` numbers.
     """
+    rows, matrix = (y, lower, upper, shift), (starts, places, values)
+    known = _remember(n, m, beta, u, numbers, past, 0)
     smooth, hinge = 0.0, True
     for i in range(n):
         smooth += shift[i]
@@ -222,7 +238,124 @@ def descend_rows(
                 numbers[GAP] = min(numbers[GAP], (primal - value) / primal)
         if numbers[GAP] <= numbers[GOAL] or (least >= 0 and largest <= 0):
             break
+        known = _remember(n, m, beta, u, numbers, past, known)
+        if known > _PAST:
+            _combine(n, rows, smooth, matrix, m, beta, u, numbers, past)
+            known = _remember(n, m, beta, u, numbers, past, 0)
         if not smooth > 0:
             settled = active < _SETTLED * free
             relaxation = _SETTLED_RELAXATION if settled else _RELAXATION
     return made
+
+
+def _remember(n, m, beta, u, numbers, past, known):
+    """Note where beta and u are and, where that was `known` for so many epochs, how they moved.
+
+    A move ends with its share in the bias, which counts like one more column.
+    """
+    size = n + m + 1
+    last, move, total = _PAST * size, (known - 1) * size, 0.0
+    if known > 0:
+        for i in range(n):
+            past[move + i] = beta[i] - past[last + i]
+            total += past[move + i]
+        for j in range(m):
+            past[move + n + j] = u[j] - past[last + n + j]
+        past[move + n + m] = math.sqrt(numbers[VARIANCE]) * total
+    for i in range(n):
+        past[last + i] = beta[i]
+    for j in range(m):
+        past[last + n + j] = u[j]
+    return known + 1
+
+
+def _combine(n, rows, smooth, matrix, m, beta, u, numbers, past):
+    """Go to the best point that the last moves lead to, brought into the box, if it is better.
+
+    That is the largest ``y'beta - 1/2 ||u||^2 - 1/2 sum shift_i beta_i^2``, less what the bias
+    makes of a change t of sum(beta): ``bias t + 1/2 variance t^2``.
+    """
+    y, lower, upper, shift = rows
+    starts, places, values = matrix
+    size, bias = n + m + 1, numbers[BIAS]
+    point, system = _PAST * size, (_PAST + 1) * size  # in the place of the last point
+    weights = system + _PAST * _PAST
+    before, after, change = 0.0, 0.0, 0.0
+    for j in range(m):
+        before -= 0.5 * u[j] * u[j]
+    _equations(n, m, rows, smooth, beta, u, bias, past, system)
+    _solve_symmetric(past, system, weights)
+    for k in range(_PAST):
+        weight, move = past[weights + k], k * size
+        for e in range(n + m):
+            past[point + e] += weight * past[move + e]
+    for i in range(n):
+        at, free = beta[i], past[point + i]
+        to = min(max(free, lower[i]), upper[i])
+        before += at * (y[i] - 0.5 * shift[i] * at)
+        after += to * (y[i] - 0.5 * shift[i] * to)
+        change += to - at
+        if to != free:
+            past[point + i] = to
+            for e in range(starts[i], starts[i + 1]):
+                past[point + n + places[e]] += (to - free) * values[e]
+    for j in range(m):
+        after -= 0.5 * past[point + n + j] * past[point + n + j]
+    after -= change * (bias + 0.5 * numbers[VARIANCE] * change)
+    if after > before:
+        for i in range(n):
+            beta[i] = past[point + i]
+        for j in range(m):
+            u[j] = past[point + n + j]
+        numbers[BIAS] = bias + numbers[VARIANCE] * change
+
+
+def _equations(n, m, rows, smooth, beta, u, bias, past, system):
+    """The equations for the best weights of the moves: a matrix, and the right sides behind it."""
+    y, _, _, shift = rows
+    size = n + m + 1
+    for k in range(_PAST):
+        first, slope = k * size, 0.0
+        for i in range(n):
+            slope += past[first + i] * (y[i] - shift[i] * beta[i] - bias)
+        for j in range(m):
+            slope -= past[first + n + j] * u[j]
+        past[system + _PAST * _PAST + k] = slope
+        for h in range(k + 1):
+            second, product = h * size, 0.0
+            for j in range(m + 1):
+                product += past[first + n + j] * past[second + n + j]
+            if smooth > 0:
+                for i in range(n):
+                    product += shift[i] * past[first + i] * past[second + i]
+            past[system + k * _PAST + h] = product
+
+
+def _solve_symmetric(table, first, right):
+    """Solve ``H x = b`` by Cholesky's method; H's lower half begins at `first`, b at `right`.
+
+    x takes the place of b, with zeros for rows that depend on those before them.
+    """
+    for k in range(_PAST):
+        row = first + k * _PAST
+        own = table[row + k]
+        for h in range(k):
+            other, sum_ = first + h * _PAST, table[row + h]
+            for g in range(h):
+                sum_ -= table[row + g] * table[other + g]
+            table[row + h] = sum_ / table[other + h] if table[other + h] > 0 else 0.0
+        rest = own
+        for h in range(k):
+            rest -= table[row + h] * table[row + h]
+        table[row + k] = math.sqrt(rest) if rest > _DEPENDENT * own else 0.0
+        left = table[right + k]
+        for h in range(k):
+            left -= table[row + h] * table[right + h]
+        table[right + k] = left / table[row + k] if table[row + k] > 0 else 0.0
+    for back in range(_PAST):
+        k = _PAST - 1 - back
+        left = table[right + k]
+        for h in range(k + 1, _PAST):
+            left -= table[first + h * _PAST + k] * table[right + h]
+        diagonal = table[first + k * _PAST + k]
+        table[right + k] = left / diagonal if diagonal > 0 else 0.0
