@@ -254,3 +254,18 @@ def test_moves_are_combined_in_the_best_way(shift, variance):
             )
             best = np.linalg.lstsq(images @ images.T, slopes)[0]
             np.testing.assert_allclose(beta, points[-1] + best @ moves, rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csr_array.toarray])
+def test_a_round_that_would_be_the_same_again_is_not_solved_again(form):
+    """With a tiny C, whose models soon stay what they are."""
+    problem = replace(sparse_problem("hinge"), X=form(sparse_problem("hinge").X[:, :100]))
+    (rounds,) = next(iter(walk_over_C([problem], [1e-3], n_rounds=20, tol=1e-3)))
+    assert [one.n_iter for one in rounds[-5:]] == [0] * 5
+    before, last = rounds[-2:]
+    np.testing.assert_array_equal(last.coef, before.coef)
+    np.testing.assert_allclose(last.feature_scale**2, np.abs(before.coef), rtol=1e-12)
+    inner = replace(problem, C=1e-3, feature_scale=last.feature_scale)
+    checked = certify(inner, last.coef, last.intercept, last.dual, tol=1e-3)
+    assert checked.gap <= 1e-3
+    assert last.certificate.gap == pytest.approx(checked.gap, abs=1e-9)

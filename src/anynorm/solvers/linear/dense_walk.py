@@ -148,6 +148,7 @@ class _DenseWalk:
         if isinstance(rows, SparseRows):
             self.descent = RowDescent(self.dual, rows.orders)
         self.stiff = False  # whether descent has failed where Newton's method does not
+        self.stayed = False  # whether the last round ended, at its gap, where it began
         self.time, self.n_iter = limits.budget(), 0
         self.generosity = GENEROSITY
         self.bias_size = problem.bias_feature
@@ -197,7 +198,7 @@ class _DenseWalk:
         rounds = [self._first()]
         while len(rounds) < self.limits.n_rounds:
             late = not self.time.in_time() and rounds[-1].certificate.status is Status.TIME_LIMIT
-            rounds.append(replace(rounds[-1], n_iter=0) if late else self._next())
+            rounds.append(replace(rounds[-1], n_iter=0) if late else self._next(rounds[-1]))
         return rounds
 
     def _first(self) -> Round:
@@ -206,10 +207,12 @@ class _DenseWalk:
         self._know(self._spread(self.pulled) if self.weights is not None else self.pulled)
         return self._accept(found, n_iter)
 
-    def _next(self) -> Round:
+    def _next(self, last: Round) -> Round:
         """One more round with the weights of the last."""
         before = self._objective(self.coef, self.intercept, self.scores)
         missed = self._reweight()
+        if self.stayed and not missed:  # with the weights that it had: the same problem
+            return replace(last, n_iter=0)
         here = self._here()
         if not self.time.in_time():
             return self._record(0)
@@ -219,9 +222,12 @@ class _DenseWalk:
             self.generosity = less_generous(self.generosity, self.limits.tol)
             self._leave_out()
             found, n_iter = self._solve()
-        if found.primal > here:  # no better than where it began
-            return self._record(n_iter)
-        return self._accept(found, n_iter)
+        no_better = found.primal > here  # than where it began
+        same = found.intercept == self.intercept and np.array_equal(found.coef, self.coef)
+        more = self._record(n_iter) if no_better else self._accept(found, n_iter)
+        optimal = more.certificate.status is Status.OPTIMAL
+        self.stayed = (no_better or same) and optimal and not missed
+        return more
 
     def _accept(self, found: _Found, n_iter: int) -> Round:
         self.coef, self.intercept, self.scores = found.coef, found.intercept, found.scores

@@ -184,14 +184,15 @@ def weighted_gram(
     n = columns.shape[1] if rows is None else len(rows)
     out = np.zeros((n, n), order="F")
     step = max(1, min(CACHED_BYTES // 8 // max(1, n), len(columns)))
-    root = np.ones((len(columns), 1)) if weights is None else np.sqrt(weights)[:, np.newaxis]
+    root = None if weights is None else np.sqrt(weights)[:, np.newaxis]
     scaled = np.empty((step, n))
     for start in range(0, len(columns), step):
         some, block = columns[start : start + step], scaled[: min(step, len(columns) - start)]
         if rows is not None:
             some = np.take(some, rows, axis=1, out=block, mode="clip")
-        np.multiply(some, root[start : start + step], out=block)
-        add_square(out, block.T)
+        if root is not None:
+            some = np.multiply(some, root[start : start + step], out=block)
+        add_square(out, some.T)
     matrix: np.ndarray = np.asarray(out).T
     code_of(loops.mirror)(n, matrix)
     return matrix
