@@ -13,8 +13,9 @@ from anynorm.losses import LOSSES, get_loss
 from anynorm.problem import Problem
 from anynorm.problem.certificate import certify
 from anynorm.problem.solution import Status
-from anynorm.solvers.linear import descent_steps as steps
 from anynorm.solvers.linear import dense_walk, shared_over_C, walk, walk_over_C
+from anynorm.solvers.linear import descent_steps as steps
+from anynorm.solvers.linear.few_rows import FewRows
 from anynorm.solvers.linear.sparse_rows import SparseBlock, SparseRows, sparse_rows_suit
 from tests.references import solve_primal
 
@@ -269,3 +270,31 @@ def test_a_round_that_would_be_the_same_again_is_not_solved_again(form):
     checked = certify(inner, last.coef, last.intercept, last.dual, tol=1e-3)
     assert checked.gap <= 1e-3
     assert last.certificate.gap == pytest.approx(checked.gap, abs=1e-9)
+
+
+def test_rounds_that_serve_a_larger_C_too_share_their_coefficients():
+    """Which says that they need not be scored again; they were copied where X has empty columns."""
+    problem = sparse_problem("hinge").part(np.arange(240))
+    assert (problem.design.column_entries() == 0).any()
+    (one,), (other,) = walk_over_C([problem], [1e3, 1e5], n_rounds=3, tol=1e-3)
+    assert [a.coef is b.coef for a, b in zip(one, other, strict=True)] == [True] * 3
+    assert all(a.feature_scale is b.feature_scale for a, b in zip(one, other, strict=True))
+    assert {a.one_norm.C for a in other} == {1e5}
+
+
+@pytest.mark.parametrize("intercept", ["free", None, 1.5])
+@pytest.mark.parametrize("form", ["sparse", "dense"])
+def test_a_walk_goes_on_from_any_of_its_rounds(form, intercept):
+    """As it does where the first rounds are those of a smaller C."""
+    problem = sparse_problem("hinge", intercept=intercept)
+    rows = SparseRows(problem.design, seed=0)
+    if form == "dense":
+        problem = replace(problem, X=problem.X.toarray())
+        rows = FewRows(problem.design)
+    limits = dense_walk.WalkLimits(6, True, 1e-6, 10_000, None, 0, exact=False)
+    whole = dense_walk.walk_dense(problem, rows, limits, None, None)
+    path = dense_walk._DenseWalk(problem, rows, limits, None)
+    path.go_on_from(whole[2])
+    for one, other in zip(whole, path.all(whole[:3]), strict=True):
+        assert other.certificate.status is Status.OPTIMAL
+        assert other.objective == pytest.approx(one.objective, rel=1e-4)

@@ -7,8 +7,8 @@ from the columns in use (`few_rows`).  Sparse columns stay sparse: there, coordi
 the rows (`sparse_rows`) comes first unless very few are left.  A round that this misses is handed
 to `solve_linear`.
 
-Walks for ascending C share X X' and start from each other.  Where the rounds of the last C are
-good enough for the next one, they are handed out again.
+Walks for ascending C share X X' and start from each other.  As far as the rounds of the last C
+are good enough for the next one, they are handed out again, and the walk goes on from there.
 """
 
 from __future__ import annotations
@@ -105,13 +105,16 @@ def walk_dense_over_C(
     stiff = False
     for C in Cs:
         at = replace(problem, C=float(C))
-        known = carried_over(rounds, at) if rounds else None
-        if known is None:
+        known = carried_over(rounds, at)
+        if len(known) < limits.n_rounds:
             path = _DenseWalk(at, rows, limits, progress)
             path.stiff = stiff
-            if rounds:
+            if len(known) > 1:
+                path.go_on_from(known[-1])
+            elif rounds:
+                known = []
                 path.start_at(rounds[0])
-            known, stiff = path.all(), path.stiff
+            known, stiff = path.all(known), path.stiff
         rounds = known
         yield rounds
 
@@ -193,9 +196,18 @@ class _DenseWalk:
             if self.columns.sparse:
                 self.pulled = self.columns.pull(self.beta)
 
-    def all(self) -> list[Round]:
-        """All rounds."""
-        rounds = [self._first()]
+    def go_on_from(self, known: Round) -> None:
+        """Go on from a round, not the first, of this problem."""
+        assert known.coef is not None
+        self._use(np.flatnonzero(known.feature_scale))
+        self.weights = known.feature_scale[self.used] ** 2
+        self.coef, self.intercept = known.coef[self.used], known.intercept
+        self.scores, self.beta = known.scores, self.problem.y * known.dual
+        self.pulled = self.columns.pull(self.beta)
+
+    def all(self, known: Sequence[Round] = ()) -> list[Round]:
+        """All rounds, the first ones of which may be known."""
+        rounds = list(known) or [self._first()]
         while len(rounds) < self.limits.n_rounds:
             late = not self.time.in_time() and rounds[-1].certificate.status is Status.TIME_LIMIT
             rounds.append(replace(rounds[-1], n_iter=0) if late else self._next(rounds[-1]))

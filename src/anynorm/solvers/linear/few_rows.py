@@ -84,22 +84,30 @@ class UsedColumns:
         scale = problem.feature_scale
         return replace(problem, X=self.X, feature_scale=None if scale is None else scale[self.used])
 
-    def rounds(self, found: Sequence[Round], problem: Problem) -> list[Round]:
-        """Rounds of a walk on these columns as those of the problem on all columns."""
+    def rounds(
+        self,
+        found: Sequence[Round],
+        problem: Problem,
+        last: tuple[Sequence[Round], Sequence[Round]] | None = None,
+    ) -> list[Round]:
+        """Rounds of a walk on these columns as those of the problem on all columns.
+
+        `last` are rounds with a smaller C, before and after: they share what is the same.
+        """
         if len(self.used) == self.p:
             return list(found)
         given = problem.feature_scale
         first = np.ones(self.p) if given is None else given.copy()
         one_norm = replace(problem, regulariser="l1", feature_scale=None)
-        return [
-            replace(
-                one,
-                coef=self._spread(one.coef, np.zeros(self.p)),
-                feature_scale=self._spread(one.feature_scale, np.zeros(self.p) if k else first),
-                one_norm=one_norm,
-            )
-            for k, one in enumerate(found)
-        ]
+        out: list[Round] = []
+        for k, one in enumerate(found):
+            if last is not None and one.coef is last[0][k].coef:
+                coef, scale = last[1][k].coef, last[1][k].feature_scale
+            else:
+                coef = self._spread(one.coef, np.zeros(self.p))
+                scale = self._spread(one.feature_scale, np.zeros(self.p) if k else first)
+            out.append(replace(one, coef=coef, feature_scale=scale, one_norm=one_norm))
+        return out
 
     def _spread(self, values: np.ndarray | None, others: np.ndarray) -> np.ndarray:
         """`others`, which has values of all columns, with those of the columns used put in."""

@@ -166,9 +166,12 @@ def walk_over_C(
         walks = [
             walk_dense_over_C(used.problem(one), Cs, rows, limits, progress) for one in problems
         ]
+        last: list[Any] = [None] * len(problems)
         for C, found in zip(Cs, zip(*walks, strict=True), strict=True):
             at = [replace(one, C=float(C)) for one in problems]
-            yield [used.rounds(*pair) for pair in zip(found, at, strict=True)]
+            spread = [used.rounds(*given) for given in zip(found, at, last, strict=True)]
+            last = list(zip(found, spread, strict=True))
+            yield spread
         return
     for C in Cs:
         yield [
