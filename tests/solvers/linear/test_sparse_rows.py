@@ -224,7 +224,7 @@ def test_moves_are_combined_in_the_best_way(shift, variance):
     matrix = sp.random_array((n, m), density=0.3, rng=rng, format="csr")
     matrix.data = rng.normal(size=matrix.nnz)
     y = np.where(rng.normal(size=n) > 0, 1.0, -1.0)
-    points = np.cumsum(0.1 * rng.normal(size=(steps._PAST + 1, n)), axis=0)
+    points = np.cumsum(0.1 * rng.normal(size=(steps.MOVES + 1, n)), axis=0)
     points[2] = points[1]  # a move that depends on others
     numbers = np.zeros(steps.N_NUMBERS)
     numbers[[steps.VARIANCE, steps.BIAS]] = variance, 0.3
@@ -237,11 +237,11 @@ def test_moves_are_combined_in_the_best_way(shift, variance):
     for width in (np.inf, 0.3):
         past, known = np.empty(steps.past_length(n, m)), 0
         for beta in points:
-            known = steps._remember(n, m, beta, matrix.T @ beta, numbers, past, known)
+            known = steps._remember(n, m, beta, matrix.T @ beta, numbers, steps.MOVES, past, known)
         beta, u, at = points[-1].copy(), matrix.T @ points[-1], numbers.copy()
         rows = y, beta - width, beta + width, np.full(n, shift)
         entries = matrix.indptr, matrix.indices, matrix.data
-        steps._combine(n, rows, shift, entries, m, beta, u, at, past)
+        steps._combine(n, rows, shift, entries, m, beta, u, at, steps.MOVES, past)
         np.testing.assert_allclose(u, matrix.T @ beta, atol=1e-12)
         assert at[steps.BIAS] == pytest.approx(0.3 + variance * (beta - points[-1]).sum())
         assert np.abs(beta - points[-1]).max() <= width

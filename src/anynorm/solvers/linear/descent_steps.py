@@ -7,10 +7,10 @@ stay at a bound left out, and a bias that follows ``sum(beta)`` around a centre 
 each epoch.  There the matrix is too large for the cache, and the rows are visited in blocks; here
 it is small, and an epoch is over before Python has begun another.
 
-Where the free variables depend on each other, epochs creep.  So from time to time the moves of the
-last few are combined in the way that is best for the dual objective, which takes a few products of
-vectors, as u moves with beta.  (Anderson acceleration of coordinate descent, Bertrand and Massias
-2021, with exact weights.)
+Where the free variables depend on each other, epochs creep.  So after each three of them
+their moves, and that of the last combination, are combined in the way that is best for the dual
+objective, which takes a few products of vectors, as u moves with beta.  (Anderson acceleration of
+coordinate descent, Bertrand and Massias 2021, with exact weights.)
 
 An epoch ends the call where the gap that it has seen on its way is small enough: at each row as it
 was when its turn came or, where no variable is at an upper bound of the hinge, with the scores
@@ -34,11 +34,8 @@ EPOCHS = 8  # made so far
 FREE = 9  # whether the bias costs nothing
 N_NUMBERS = 10  # of these
 
-_RELAXATION = 1.3  # step length while rows still move to and from their bounds
-_SETTLED_RELAXATION = 1.4  # and once a linear system is left, where SOR gains from longer steps
-_SMOOTH_RELAXATION = 1.2  # and with squared slacks, whose duals are better conditioned
-_SETTLED = 1.1  # rows that take part per free one: nearly all that still do are free
-_PAST = 6  # epochs whose moves are combined
+MOVES = 4  # that are combined: of three epochs, and the last combination's own
+_RELAXATION = 1.2  # step length: where moves are combined, longer ones gain nothing
 _DEPENDENT = 1e-10  # of a square: what is left of a move that the others make as well
 _TINY = 1e-300  # as good as zero, and safe to divide by
 
@@ -52,13 +49,13 @@ def descent() -> Callable[..., int]:
     rows = int, numbers, numbers, numbers, numbers
     matrix = Vector("int64"), indices, numbers, numbers
     orders = int, Vector("int64")
-    state = numbers, int, numbers, indices, numbers, numbers
+    state = numbers, int, numbers, indices, numbers, int, numbers
     return machine_code(descend_rows, *rows, *matrix, *orders, *state, int)
 
 
 def past_length(n: int, m: int) -> int:
     """How many numbers `descend_rows` needs room for, to combine moves of n rows and m columns."""
-    return (_PAST + 1) * (n + m + 1) + _PAST * (_PAST + 1)
+    return (MOVES + 1) * (n + m + 1) + MOVES * (MOVES + 1)
 
 
 @functools.cache
@@ -156,28 +153,31 @@ def descend_rows(
     u,
     awake,
     numbers,
+    window,
     past,
     most,
 ):
     """Improve beta and u for at most `most` epochs, until the gap is reached; returns the epochs.
 
     Row i of A has its entries from ``starts[i]`` on.  `orders` has `n_orders` orders of the rows,
-    one after the other; `awake` is 0 for rows that are left out; `past` is room for
-    `past_length` numbers.
+    one after the other; `awake` is 0 for rows that are left out.  `window` is `MOVES`, which a
+    compiler that knew it would unroll for half a second; `past` is room for `past_length` numbers.
     """
     rows, matrix = (y, lower, upper, shift), (starts, places, values)
-    known = _remember(n, m, beta, u, numbers, past, 0)
+    known = 0
     smooth, hinge = 0.0, True
     for i in range(n):
         smooth += shift[i]
         hinge = hinge and not (shift[i] > 0 or lower[i] * upper[i] < 0)
-    relaxation = _SMOOTH_RELAXATION if smooth > 0 else _RELAXATION
     made = 0
     while made < most:
+        known = _remember(n, m, beta, u, numbers, window, past, known)
+        if known > window:
+            known = _combine(n, rows, smooth, matrix, m, beta, u, numbers, window, past)
         first = (int(numbers[EPOCHS]) - n_orders * int(numbers[EPOCHS] / n_orders)) * n
         bias, variance = numbers[BIAS], numbers[VARIANCE]
         least, largest, gap = math.inf, -math.inf, 0.0
-        active, free, bounded = 0, 0, False
+        bounded = False
         for position in range(n):
             i = orders[first + position]
             if awake[i] == 0:
@@ -190,7 +190,6 @@ def descend_rows(
             residual = shift[i] * at - gradient
             missed = cost_of(residual, lower[i], upper[i], shift[i])
             gap += missed - at * (residual - 0.5 * shift[i] * at)
-            active += 1
             projected = gradient
             if at == lower[i]:
                 if gradient > numbers[LARGEST]:
@@ -200,12 +199,10 @@ def descend_rows(
                 if gradient < numbers[LEAST]:
                     awake[i] = 0
                 projected = max(gradient, 0.0)
-            else:
-                free += 1
             least, largest = min(least, projected), max(largest, projected)
             if projected == 0.0 or awake[i] == 0:
                 continue
-            new = at - relaxation * gradient / curvature[i]
+            new = at - _RELAXATION * gradient / curvature[i]
             new = min(max(new, lower[i]), upper[i])
             if new != at:
                 beta[i] = new
@@ -238,23 +235,16 @@ def descend_rows(
                 numbers[GAP] = min(numbers[GAP], (primal - value) / primal)
         if numbers[GAP] <= numbers[GOAL] or (least >= 0 and largest <= 0):
             break
-        known = _remember(n, m, beta, u, numbers, past, known)
-        if known > _PAST:
-            _combine(n, rows, smooth, matrix, m, beta, u, numbers, past)
-            known = _remember(n, m, beta, u, numbers, past, 0)
-        if not smooth > 0:
-            settled = active < _SETTLED * free
-            relaxation = _SETTLED_RELAXATION if settled else _RELAXATION
     return made
 
 
-def _remember(n, m, beta, u, numbers, past, known):
+def _remember(n, m, beta, u, numbers, window, past, known):
     """Note where beta and u are and, where that was `known` for so many epochs, how they moved.
 
     A move ends with its share in the bias, which counts like one more column.
     """
     size = n + m + 1
-    last, move, total = _PAST * size, (known - 1) * size, 0.0
+    last, move, total = window * size, (known - 1) * size, 0.0
     if known > 0:
         for i in range(n):
             past[move + i] = beta[i] - past[last + i]
@@ -269,7 +259,7 @@ def _remember(n, m, beta, u, numbers, past, known):
     return known + 1
 
 
-def _combine(n, rows, smooth, matrix, m, beta, u, numbers, past):
+def _combine(n, rows, smooth, matrix, m, beta, u, numbers, window, past):
     """Go to the best point that the last moves lead to, brought into the box, if it is better.
 
     That is the largest ``y'beta - 1/2 ||u||^2 - 1/2 sum shift_i beta_i^2``, less what the bias
@@ -278,14 +268,14 @@ def _combine(n, rows, smooth, matrix, m, beta, u, numbers, past):
     y, lower, upper, shift = rows
     starts, places, values = matrix
     size, bias = n + m + 1, numbers[BIAS]
-    point, system = _PAST * size, (_PAST + 1) * size  # in the place of the last point
-    weights = system + _PAST * _PAST
+    point, system = window * size, (window + 1) * size  # in the place of the last point
+    weights = system + window * window
     before, after, change = 0.0, 0.0, 0.0
     for j in range(m):
         before -= 0.5 * u[j] * u[j]
-    _equations(n, m, rows, smooth, beta, u, bias, past, system)
-    _solve_symmetric(past, system, weights)
-    for k in range(_PAST):
+    _equations(n, m, rows, smooth, beta, u, bias, window, past, system)
+    _solve_symmetric(window, past, system, weights)
+    for k in range(window):
         weight, move = past[weights + k], k * size
         for e in range(n + m):
             past[point + e] += weight * past[move + e]
@@ -302,25 +292,29 @@ def _combine(n, rows, smooth, matrix, m, beta, u, numbers, past):
     for j in range(m):
         after -= 0.5 * past[point + n + j] * past[point + n + j]
     after -= change * (bias + 0.5 * numbers[VARIANCE] * change)
-    if after > before:
-        for i in range(n):
-            beta[i] = past[point + i]
-        for j in range(m):
-            u[j] = past[point + n + j]
-        numbers[BIAS] = bias + numbers[VARIANCE] * change
+    better = after > before
+    for i in range(n):
+        to = past[point + i] if better else beta[i]
+        past[i], past[point + i], beta[i] = to - beta[i], to, to
+    for j in range(m):
+        to = past[point + n + j] if better else u[j]
+        past[n + j], past[point + n + j], u[j] = to - u[j], to, to
+    past[n + m] = math.sqrt(numbers[VARIANCE]) * change
+    numbers[BIAS] += numbers[VARIANCE] * change if better else 0.0
+    return 2 if better else 1
 
 
-def _equations(n, m, rows, smooth, beta, u, bias, past, system):
+def _equations(n, m, rows, smooth, beta, u, bias, window, past, system):
     """The equations for the best weights of the moves: a matrix, and the right sides behind it."""
     y, _, _, shift = rows
     size = n + m + 1
-    for k in range(_PAST):
+    for k in range(window):
         first, slope = k * size, 0.0
         for i in range(n):
             slope += past[first + i] * (y[i] - shift[i] * beta[i] - bias)
         for j in range(m):
             slope -= past[first + n + j] * u[j]
-        past[system + _PAST * _PAST + k] = slope
+        past[system + window * window + k] = slope
         for h in range(k + 1):
             second, product = h * size, 0.0
             for j in range(m + 1):
@@ -328,19 +322,19 @@ def _equations(n, m, rows, smooth, beta, u, bias, past, system):
             if smooth > 0:
                 for i in range(n):
                     product += shift[i] * past[first + i] * past[second + i]
-            past[system + k * _PAST + h] = product
+            past[system + k * window + h] = product
 
 
-def _solve_symmetric(table, first, right):
+def _solve_symmetric(count, table, first, right):
     """Solve ``H x = b`` by Cholesky's method; H's lower half begins at `first`, b at `right`.
 
     x takes the place of b, with zeros for rows that depend on those before them.
     """
-    for k in range(_PAST):
-        row = first + k * _PAST
+    for k in range(count):
+        row = first + k * count
         own = table[row + k]
         for h in range(k):
-            other, sum_ = first + h * _PAST, table[row + h]
+            other, sum_ = first + h * count, table[row + h]
             for g in range(h):
                 sum_ -= table[row + g] * table[other + g]
             table[row + h] = sum_ / table[other + h] if table[other + h] > 0 else 0.0
@@ -352,10 +346,10 @@ def _solve_symmetric(table, first, right):
         for h in range(k):
             left -= table[row + h] * table[right + h]
         table[right + k] = left / table[row + k] if table[row + k] > 0 else 0.0
-    for back in range(_PAST):
-        k = _PAST - 1 - back
+    for back in range(count):
+        k = count - 1 - back
         left = table[right + k]
-        for h in range(k + 1, _PAST):
-            left -= table[first + h * _PAST + k] * table[right + h]
-        diagonal = table[first + k * _PAST + k]
+        for h in range(k + 1, count):
+            left -= table[first + h * count + k] * table[right + h]
+        diagonal = table[first + k * count + k]
         table[right + k] = left / diagonal if diagonal > 0 else 0.0

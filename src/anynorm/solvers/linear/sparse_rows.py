@@ -183,7 +183,7 @@ class RowDescent:
         self.given = (
             *(n, self.dual.y, *self.dual.box, *matrix[:2], scaled, curvature),
             *(_ORDERS, self.orders, self.beta, m, self.u, self.awake, numbers),
-            np.empty(steps.past_length(n, m)),
+            *(steps.MOVES, np.empty(steps.past_length(n, m))),
         )
         self.share = max(1, ENTRIES_PER_CALL // max(1, 2 * len(scaled)))
 
