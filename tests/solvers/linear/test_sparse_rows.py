@@ -212,7 +212,7 @@ def test_rows_that_depend_on_each_other_take_few_epochs():
     problem = sparse_problem("hinge", n=500, p=700, C=100.0)
     rounds = walk(problem, n_rounds=5, tol=1e-3)
     assert max(one.certificate.gap for one in rounds) <= 1e-3
-    assert sum(one.n_iter for one in rounds) <= 550
+    assert sum(one.n_iter for one in rounds) <= 350
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.5])
