@@ -195,4 +195,7 @@ class Loss(ABC):
 
 def finite(a: ArrayLike) -> Array:
     """Return a as float64 with zeros for what is not finite."""
-    return np.nan_to_num(np.asarray(a, dtype=np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    out, usable = np.array(a, dtype=np.float64), np.isfinite(a)
+    if not usable.all():
+        out[~usable] = 0.0
+    return out

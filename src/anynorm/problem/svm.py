@@ -158,6 +158,26 @@ class Problem:
         )
         return replace(self, y=self.y[rows], sample_weight=weights, **points)
 
+    def on_columns(self, X: Any, feature_scale: Array | None, intercept: Any) -> Problem:
+        """Return the problem of the same rows, loss and C with other columns, scales and bias.
+
+        What follows from the former alone is not computed again.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from anynorm.losses import get_loss
+        >>> from anynorm.problem import Problem
+        >>> X, y = np.array([[1.0, 2.0], [-1.0, 0.0]]), np.array([1.0, -1.0])
+        >>> problem = Problem(y=y, C=1.0, loss=get_loss("hinge"), X=X)
+        >>> problem.on_columns(X[:, 1:], np.array([0.5]), None).n_coefs
+        1
+        """
+        other = replace(self, X=X, feature_scale=feature_scale, intercept=intercept)
+        known = {"dual_set": self.dual_set, "_zero_primal": self._zero_primal}
+        vars(other).update(known)
+        return other
+
     @cached_property
     def design(self) -> Design:
         """X, however it is stored."""

@@ -90,14 +90,15 @@ def test_the_matrix_of_some_rows():
     np.testing.assert_allclose(FewRows(design_of(X)).gram, X @ X.T, rtol=1e-12)
 
 
+@pytest.mark.parametrize("most", [3, 1])
 @pytest.mark.parametrize("loss", ["hinge", "absolute"])
-def test_the_compiled_bias_is_the_optimal_one(loss):
+def test_the_bias_of_rows_with_weights_or_without_is_the_optimal_one(loss, most):
     rng = np.random.default_rng(0)
     for n in (1, 2, 3, 7, 40):
         for _ in range(20):
             scores = np.round(rng.normal(size=n), 1)
             y = rng.choice([-1.0, 1.0], size=n)
-            weights = rng.integers(0, 3, size=n).astype(float)
+            weights = rng.integers(0 if most > 1 else 1, max(most, 2), size=n).astype(float)
             if not weights.any():
                 continue
             problem = Problem(

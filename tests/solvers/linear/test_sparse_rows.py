@@ -14,6 +14,8 @@ from anynorm.problem import Problem
 from anynorm.problem.certificate import certify
 from anynorm.problem.solution import Status
 from anynorm.solvers.linear import dense_walk, shared_over_C, walk, walk_over_C
+from anynorm.solvers.linear import descent_steps as steps
+from anynorm.solvers.linear.few_rows import FewRows
 from anynorm.solvers.linear.sparse_rows import SparseBlock, SparseRows, sparse_rows_suit
 from tests.references import solve_primal
 
@@ -104,7 +106,7 @@ def test_storage_does_not_matter(dtype, form, index):
 
 def test_columns_are_cut_out_and_turned_as_scipy_does():
     X = sparse_problem("hinge").X
-    every = SparseRows(design_of(X)).every
+    every = SparseRows(design_of(X), seed=0).every
     chosen = np.array([0, 3, 4, 100, 799])
     block = every.take(chosen)
     np.testing.assert_array_equal(block.X.dense(), X.toarray()[:, chosen])
@@ -203,3 +205,96 @@ def test_what_suits(loss):
     assert not sparse_rows_suit(replace(problem, X=sp.csr_array(huge)), 1e-4)
     if loss in SUITED:
         assert shared_over_C(problem, 1e-4)
+
+
+def test_rows_that_depend_on_each_other_take_few_epochs():
+    """Five rounds with a large C, where most duals stay free: 730 epochs without combined moves."""
+    problem = sparse_problem("hinge", n=500, p=700, C=100.0)
+    rounds = walk(problem, n_rounds=5, tol=1e-3)
+    assert max(one.certificate.gap for one in rounds) <= 1e-3
+    assert sum(one.n_iter for one in rounds) <= 350
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5])
+@pytest.mark.parametrize("variance", [0.0, 2.0])
+def test_moves_are_combined_in_the_best_way(shift, variance):
+    """As by least squares where no bound is met, else no worse than before and inside."""
+    rng = np.random.default_rng(0)
+    n, m = 30, 20
+    matrix = sp.random_array((n, m), density=0.3, rng=rng, format="csr")
+    matrix.data = rng.normal(size=matrix.nnz)
+    y = np.where(rng.normal(size=n) > 0, 1.0, -1.0)
+    points = np.cumsum(0.1 * rng.normal(size=(steps.MOVES + 1, n)), axis=0)
+    points[2] = points[1]  # a move that depends on others
+    numbers = np.zeros(steps.N_NUMBERS)
+    numbers[[steps.VARIANCE, steps.BIAS]] = variance, 0.3
+
+    def value(beta, start):
+        u, change = matrix.T @ beta, float((beta - start).sum())
+        bias = change * (0.3 + 0.5 * variance * change)
+        return y @ beta - 0.5 * u @ u - 0.5 * shift * beta @ beta - bias
+
+    for width in (np.inf, 0.3):
+        past, known = np.empty(steps.past_length(n, m)), 0
+        for beta in points:
+            known = steps._remember(n, m, beta, matrix.T @ beta, numbers, steps.MOVES, past, known)
+        beta, u, at = points[-1].copy(), matrix.T @ points[-1], numbers.copy()
+        rows = y, beta - width, beta + width, np.full(n, shift)
+        entries = matrix.indptr, matrix.indices, matrix.data
+        steps._combine(n, rows, shift, entries, m, beta, u, at, steps.MOVES, past)
+        np.testing.assert_allclose(u, matrix.T @ beta, atol=1e-12)
+        assert at[steps.BIAS] == pytest.approx(0.3 + variance * (beta - points[-1]).sum())
+        assert np.abs(beta - points[-1]).max() <= width
+        assert value(beta, points[-1]) > value(points[-1], points[-1])
+        if width == np.inf:
+            moves = np.diff(points, axis=0)
+            sums = np.sqrt(variance) * moves.sum(axis=1)
+            images = np.column_stack([moves @ matrix, sums, np.sqrt(shift) * moves])
+            slopes = moves @ (y - 0.3 - shift * points[-1]) - moves @ matrix @ (
+                matrix.T @ points[-1]
+            )
+            best = np.linalg.lstsq(images @ images.T, slopes)[0]
+            np.testing.assert_allclose(beta, points[-1] + best @ moves, rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csr_array.toarray])
+def test_a_round_that_would_be_the_same_again_is_not_solved_again(form):
+    """With a tiny C, whose models soon stay what they are."""
+    problem = replace(sparse_problem("hinge"), X=form(sparse_problem("hinge").X[:, :100]))
+    (rounds,) = next(iter(walk_over_C([problem], [1e-3], n_rounds=20, tol=1e-3)))
+    assert [one.n_iter for one in rounds[-5:]] == [0] * 5
+    before, last = rounds[-2:]
+    np.testing.assert_array_equal(last.coef, before.coef)
+    np.testing.assert_allclose(last.feature_scale**2, np.abs(before.coef), rtol=1e-12)
+    inner = replace(problem, C=1e-3, feature_scale=last.feature_scale)
+    checked = certify(inner, last.coef, last.intercept, last.dual, tol=1e-3)
+    assert checked.gap <= 1e-3
+    assert last.certificate.gap == pytest.approx(checked.gap, abs=1e-9)
+
+
+def test_rounds_that_serve_a_larger_C_too_share_their_coefficients():
+    """Which says that they need not be scored again; they were copied where X has empty columns."""
+    problem = sparse_problem("hinge").part(np.arange(240))
+    assert (problem.design.column_entries() == 0).any()
+    (one,), (other,) = walk_over_C([problem], [1e3, 1e5], n_rounds=3, tol=1e-3)
+    assert [a.coef is b.coef for a, b in zip(one, other, strict=True)] == [True] * 3
+    assert all(a.feature_scale is b.feature_scale for a, b in zip(one, other, strict=True))
+    assert {a.one_norm.C for a in other} == {1e5}
+
+
+@pytest.mark.parametrize("intercept", ["free", None, 1.5])
+@pytest.mark.parametrize("form", ["sparse", "dense"])
+def test_a_walk_goes_on_from_any_of_its_rounds(form, intercept):
+    """As it does where the first rounds are those of a smaller C."""
+    problem = sparse_problem("hinge", intercept=intercept)
+    rows = SparseRows(problem.design, seed=0)
+    if form == "dense":
+        problem = replace(problem, X=problem.X.toarray())
+        rows = FewRows(problem.design)
+    limits = dense_walk.WalkLimits(6, True, 1e-6, 10_000, None, 0, exact=False)
+    whole = dense_walk.walk_dense(problem, rows, limits, None, None)
+    path = dense_walk._DenseWalk(problem, rows, limits, None)
+    path.go_on_from(whole[2])
+    for one, other in zip(whole, path.all(whole[:3]), strict=True):
+        assert other.certificate.status is Status.OPTIMAL
+        assert other.objective == pytest.approx(one.objective, rel=1e-4)

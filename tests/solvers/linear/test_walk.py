@@ -367,8 +367,7 @@ def test_rounds_carried_over_to_a_larger_C_are_certified_there(loss, intercept):
     rounds = walk(problem, n_rounds=3, tol=1e-3)
     larger = replace(problem, C=5e4)
     carried = carried_over(rounds, larger)
-    assert carried is not None
-    assert carried_over(rounds, replace(problem, C=1e4 + 1e-9)) is not None
+    assert len(carried_over(rounds, replace(problem, C=1e4 + 1e-9))) == 3
     for known, found in zip(rounds, carried, strict=True):
         assert found.coef is known.coef
         inner = replace(larger, feature_scale=found.feature_scale)
@@ -382,4 +381,14 @@ def test_rounds_carried_over_to_a_larger_C_are_certified_there(loss, intercept):
 def test_rounds_of_a_C_that_counts_are_not_those_of_a_larger_one():
     problem = make_problem("hinge", n=60, p=5, C=0.01)
     rounds = walk(problem, n_rounds=3, tol=1e-3)
-    assert carried_over(rounds, replace(problem, C=0.1)) is None
+    assert carried_over(rounds, replace(problem, C=0.1)) == []
+
+
+def test_rounds_are_carried_over_as_far_as_they_are_good_enough():
+    problem = make_problem("hinge", n=60, p=5, C=1e4)
+    larger = replace(problem, C=5e4)
+    rounds = walk(problem, n_rounds=4, tol=1e-3)
+    late = replace(rounds[2].certificate, status=Status.TIME_LIMIT)
+    rounds[2] = replace(rounds[2], certificate=late)
+    found = carried_over(rounds, larger)
+    assert [one.coef is known.coef for one, known in zip(found, rounds, strict=False)] == [True] * 2

@@ -7,8 +7,8 @@ from the columns in use (`few_rows`).  Sparse columns stay sparse: there, coordi
 the rows (`sparse_rows`) comes first unless very few are left.  A round that this misses is handed
 to `solve_linear`.
 
-Walks for ascending C share X X' and start from each other.  Where the rounds of the last C are
-good enough for the next one, they are handed out again.
+Walks for ascending C share X X' and start from each other.  As far as the rounds of the last C
+are good enough for the next one, they are handed out again, and the walk goes on from there.
 """
 
 from __future__ import annotations
@@ -105,13 +105,16 @@ def walk_dense_over_C(
     stiff = False
     for C in Cs:
         at = replace(problem, C=float(C))
-        known = carried_over(rounds, at) if rounds else None
-        if known is None:
+        known = carried_over(rounds, at)
+        if len(known) < limits.n_rounds:
             path = _DenseWalk(at, rows, limits, progress)
             path.stiff = stiff
-            if rounds:
+            if len(known) > 1:
+                path.go_on_from(known[-1])
+            elif rounds:
+                known = []
                 path.start_at(rounds[0])
-            known, stiff = path.all(), path.stiff
+            known, stiff = path.all(known), path.stiff
         rounds = known
         yield rounds
 
@@ -144,8 +147,11 @@ class _DenseWalk:
         self.one_norm = replace(problem, regulariser="l1", feature_scale=None)
         self.dual = RowsDual.of(problem)
         self.newton = ColumnNewton(self.dual, problem.row_weights())
-        self.descent = RowDescent(self.dual, limits.seed) if rows.every.sparse else None
+        self.descent = None
+        if isinstance(rows, SparseRows):
+            self.descent = RowDescent(self.dual, rows.orders)
         self.stiff = False  # whether descent has failed where Newton's method does not
+        self.stayed = False  # whether the last round ended, at its gap, where it began
         self.time, self.n_iter = limits.budget(), 0
         self.generosity = GENEROSITY
         self.bias_size = problem.bias_feature
@@ -190,12 +196,21 @@ class _DenseWalk:
             if self.columns.sparse:
                 self.pulled = self.columns.pull(self.beta)
 
-    def all(self) -> list[Round]:
-        """All rounds."""
-        rounds = [self._first()]
+    def go_on_from(self, known: Round) -> None:
+        """Go on from a round, not the first, of this problem."""
+        assert known.coef is not None
+        self._use(np.flatnonzero(known.feature_scale))
+        self.weights = known.feature_scale[self.used] ** 2
+        self.coef, self.intercept = known.coef[self.used], known.intercept
+        self.scores, self.beta = known.scores, self.problem.y * known.dual
+        self.pulled = self.columns.pull(self.beta)
+
+    def all(self, known: Sequence[Round] = ()) -> list[Round]:
+        """All rounds, the first ones of which may be known."""
+        rounds = list(known) or [self._first()]
         while len(rounds) < self.limits.n_rounds:
             late = not self.time.in_time() and rounds[-1].certificate.status is Status.TIME_LIMIT
-            rounds.append(replace(rounds[-1], n_iter=0) if late else self._next())
+            rounds.append(replace(rounds[-1], n_iter=0) if late else self._next(rounds[-1]))
         return rounds
 
     def _first(self) -> Round:
@@ -204,10 +219,12 @@ class _DenseWalk:
         self._know(self._spread(self.pulled) if self.weights is not None else self.pulled)
         return self._accept(found, n_iter)
 
-    def _next(self) -> Round:
+    def _next(self, last: Round) -> Round:
         """One more round with the weights of the last."""
         before = self._objective(self.coef, self.intercept, self.scores)
         missed = self._reweight()
+        if self.stayed and not missed:  # with the weights that it had: the same problem
+            return replace(last, n_iter=0)
         here = self._here()
         if not self.time.in_time():
             return self._record(0)
@@ -217,9 +234,12 @@ class _DenseWalk:
             self.generosity = less_generous(self.generosity, self.limits.tol)
             self._leave_out()
             found, n_iter = self._solve()
-        if found.primal > here:  # no better than where it began
-            return self._record(n_iter)
-        return self._accept(found, n_iter)
+        no_better = found.primal > here  # than where it began
+        same = found.intercept == self.intercept and np.array_equal(found.coef, self.coef)
+        more = self._record(n_iter) if no_better else self._accept(found, n_iter)
+        optimal = more.certificate.status is Status.OPTIMAL
+        self.stayed = (no_better or same) and optimal and not missed
+        return more
 
     def _accept(self, found: _Found, n_iter: int) -> Round:
         self.coef, self.intercept, self.scores = found.coef, found.intercept, found.scores
@@ -258,7 +278,7 @@ class _DenseWalk:
         X: Any = self.problem.design if every else self.columns.X
         scale = None if self.weights is None else np.sqrt(self.weights)
         bias: Any = "free" if self.dual.free else self.bias_size or None
-        return replace(self.problem, X=X, feature_scale=scale, intercept=bias)
+        return self.problem.on_columns(X, scale, bias)
 
     def _certificate(
         self, inner: Problem, dual: np.ndarray, scores: np.ndarray | None

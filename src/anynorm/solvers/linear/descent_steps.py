@@ -7,6 +7,11 @@ stay at a bound left out, and a bias that follows ``sum(beta)`` around a centre 
 each epoch.  There the matrix is too large for the cache, and the rows are visited in blocks; here
 it is small, and an epoch is over before Python has begun another.
 
+Where the free variables depend on each other, epochs creep.  So after each three of them
+their moves, and that of the last combination, are combined in the way that is best for the dual
+objective, which takes a few products of vectors, as u moves with beta.  (Anderson acceleration of
+coordinate descent, Bertrand and Massias 2021, with exact weights.)
+
 An epoch ends the call where the gap that it has seen on its way is small enough: at each row as it
 was when its turn came or, where no variable is at an upper bound of the hinge, with the scores
 scaled up until no slack is left.
@@ -29,10 +34,9 @@ EPOCHS = 8  # made so far
 FREE = 9  # whether the bias costs nothing
 N_NUMBERS = 10  # of these
 
-_RELAXATION = 1.3  # step length while rows still move to and from their bounds
-_SETTLED_RELAXATION = 1.6  # and once a linear system is left, where SOR gains from longer steps
-_SMOOTH_RELAXATION = 1.2  # and with squared slacks, whose duals are better conditioned
-_SETTLED = 1.1  # rows that take part per free one: nearly all that still do are free
+MOVES = 4  # that are combined: of three epochs, and the last combination's own
+_RELAXATION = 1.2  # step length: where moves are combined, longer ones gain nothing
+_DEPENDENT = 1e-10  # of a square: what is left of a move that the others make as well
 _TINY = 1e-300  # as good as zero, and safe to divide by
 
 
@@ -45,8 +49,13 @@ def descent() -> Callable[..., int]:
     rows = int, numbers, numbers, numbers, numbers
     matrix = Vector("int64"), indices, numbers, numbers
     orders = int, Vector("int64")
-    state = numbers, int, numbers, indices, numbers
+    state = numbers, int, numbers, indices, numbers, int, numbers
     return machine_code(descend_rows, *rows, *matrix, *orders, *state, int)
+
+
+def past_length(n: int, m: int) -> int:
+    """How many numbers `descend_rows` needs room for, to combine moves of n rows and m columns."""
+    return (MOVES + 1) * (n + m + 1) + MOVES * (MOVES + 1)
 
 
 @functools.cache
@@ -144,24 +153,31 @@ def descend_rows(
     u,
     awake,
     numbers,
+    window,
+    past,
     most,
 ):
     """Improve beta and u for at most `most` epochs, until the gap is reached; returns the epochs.
 
     Row i of A has its entries from ``starts[i]`` on.  `orders` has `n_orders` orders of the rows,
-    one after the other; `awake` is 0 for rows that are left out.
+    one after the other; `awake` is 0 for rows that are left out.  `window` is `MOVES`, which a
+    compiler that knew it would unroll for half a second; `past` is room for `past_length` numbers.
     """
+    rows, matrix = (y, lower, upper, shift), (starts, places, values)
+    known = 0
     smooth, hinge = 0.0, True
     for i in range(n):
         smooth += shift[i]
         hinge = hinge and not (shift[i] > 0 or lower[i] * upper[i] < 0)
-    relaxation = _SMOOTH_RELAXATION if smooth > 0 else _RELAXATION
     made = 0
     while made < most:
+        known = _remember(n, m, beta, u, numbers, window, past, known)
+        if known > window:
+            known = _combine(n, rows, smooth, matrix, m, beta, u, numbers, window, past)
         first = (int(numbers[EPOCHS]) - n_orders * int(numbers[EPOCHS] / n_orders)) * n
         bias, variance = numbers[BIAS], numbers[VARIANCE]
         least, largest, gap = math.inf, -math.inf, 0.0
-        active, free, bounded = 0, 0, False
+        bounded = False
         for position in range(n):
             i = orders[first + position]
             if awake[i] == 0:
@@ -174,7 +190,6 @@ def descend_rows(
             residual = shift[i] * at - gradient
             missed = cost_of(residual, lower[i], upper[i], shift[i])
             gap += missed - at * (residual - 0.5 * shift[i] * at)
-            active += 1
             projected = gradient
             if at == lower[i]:
                 if gradient > numbers[LARGEST]:
@@ -184,12 +199,10 @@ def descend_rows(
                 if gradient < numbers[LEAST]:
                     awake[i] = 0
                 projected = max(gradient, 0.0)
-            else:
-                free += 1
             least, largest = min(least, projected), max(largest, projected)
             if projected == 0.0 or awake[i] == 0:
                 continue
-            new = at - relaxation * gradient / curvature[i]
+            new = at - _RELAXATION * gradient / curvature[i]
             new = min(max(new, lower[i]), upper[i])
             if new != at:
                 beta[i] = new
@@ -222,7 +235,121 @@ def descend_rows(
                 numbers[GAP] = min(numbers[GAP], (primal - value) / primal)
         if numbers[GAP] <= numbers[GOAL] or (least >= 0 and largest <= 0):
             break
-        if not smooth > 0:
-            settled = active < _SETTLED * free
-            relaxation = _SETTLED_RELAXATION if settled else _RELAXATION
     return made
+
+
+def _remember(n, m, beta, u, numbers, window, past, known):
+    """Note where beta and u are and, where that was `known` for so many epochs, how they moved.
+
+    A move ends with its share in the bias, which counts like one more column.
+    """
+    size = n + m + 1
+    last, move, total = window * size, (known - 1) * size, 0.0
+    if known > 0:
+        for i in range(n):
+            past[move + i] = beta[i] - past[last + i]
+            total += past[move + i]
+        for j in range(m):
+            past[move + n + j] = u[j] - past[last + n + j]
+        past[move + n + m] = math.sqrt(numbers[VARIANCE]) * total
+    for i in range(n):
+        past[last + i] = beta[i]
+    for j in range(m):
+        past[last + n + j] = u[j]
+    return known + 1
+
+
+def _combine(n, rows, smooth, matrix, m, beta, u, numbers, window, past):
+    """Go to the best point that the last moves lead to, brought into the box, if it is better.
+
+    That is the largest ``y'beta - 1/2 ||u||^2 - 1/2 sum shift_i beta_i^2``, less what the bias
+    makes of a change t of sum(beta): ``bias t + 1/2 variance t^2``.
+    """
+    y, lower, upper, shift = rows
+    starts, places, values = matrix
+    size, bias = n + m + 1, numbers[BIAS]
+    point, system = window * size, (window + 1) * size  # in the place of the last point
+    weights = system + window * window
+    before, after, change = 0.0, 0.0, 0.0
+    for j in range(m):
+        before -= 0.5 * u[j] * u[j]
+    _equations(n, m, rows, smooth, beta, u, bias, window, past, system)
+    _solve_symmetric(window, past, system, weights)
+    for k in range(window):
+        weight, move = past[weights + k], k * size
+        for e in range(n + m):
+            past[point + e] += weight * past[move + e]
+    for i in range(n):
+        at, free = beta[i], past[point + i]
+        to = min(max(free, lower[i]), upper[i])
+        before += at * (y[i] - 0.5 * shift[i] * at)
+        after += to * (y[i] - 0.5 * shift[i] * to)
+        change += to - at
+        if to != free:
+            past[point + i] = to
+            for e in range(starts[i], starts[i + 1]):
+                past[point + n + places[e]] += (to - free) * values[e]
+    for j in range(m):
+        after -= 0.5 * past[point + n + j] * past[point + n + j]
+    after -= change * (bias + 0.5 * numbers[VARIANCE] * change)
+    better = after > before
+    for i in range(n):
+        to = past[point + i] if better else beta[i]
+        past[i], past[point + i], beta[i] = to - beta[i], to, to
+    for j in range(m):
+        to = past[point + n + j] if better else u[j]
+        past[n + j], past[point + n + j], u[j] = to - u[j], to, to
+    past[n + m] = math.sqrt(numbers[VARIANCE]) * change
+    numbers[BIAS] += numbers[VARIANCE] * change if better else 0.0
+    return 2 if better else 1
+
+
+def _equations(n, m, rows, smooth, beta, u, bias, window, past, system):
+    """The equations for the best weights of the moves: a matrix, and the right sides behind it."""
+    y, _, _, shift = rows
+    size = n + m + 1
+    for k in range(window):
+        first, slope = k * size, 0.0
+        for i in range(n):
+            slope += past[first + i] * (y[i] - shift[i] * beta[i] - bias)
+        for j in range(m):
+            slope -= past[first + n + j] * u[j]
+        past[system + window * window + k] = slope
+        for h in range(k + 1):
+            second, product = h * size, 0.0
+            for j in range(m + 1):
+                product += past[first + n + j] * past[second + n + j]
+            if smooth > 0:
+                for i in range(n):
+                    product += shift[i] * past[first + i] * past[second + i]
+            past[system + k * window + h] = product
+
+
+def _solve_symmetric(count, table, first, right):
+    """Solve ``H x = b`` by Cholesky's method; H's lower half begins at `first`, b at `right`.
+
+    x takes the place of b, with zeros for rows that depend on those before them.
+    """
+    for k in range(count):
+        row = first + k * count
+        own = table[row + k]
+        for h in range(k):
+            other, sum_ = first + h * count, table[row + h]
+            for g in range(h):
+                sum_ -= table[row + g] * table[other + g]
+            table[row + h] = sum_ / table[other + h] if table[other + h] > 0 else 0.0
+        rest = own
+        for h in range(k):
+            rest -= table[row + h] * table[row + h]
+        table[row + k] = math.sqrt(rest) if rest > _DEPENDENT * own else 0.0
+        left = table[right + k]
+        for h in range(k):
+            left -= table[row + h] * table[right + h]
+        table[right + k] = left / table[row + k] if table[row + k] > 0 else 0.0
+    for back in range(count):
+        k = count - 1 - back
+        left = table[right + k]
+        for h in range(k + 1, count):
+            left -= table[first + h * count + k] * table[right + h]
+        diagonal = table[first + k * count + k]
+        table[right + k] = left / diagonal if diagonal > 0 else 0.0

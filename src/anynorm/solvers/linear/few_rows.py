@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anynorm.design import Design, design_of
-from anynorm.design.limits import CACHED_BYTES
+from anynorm.design.limits import CACHED_BYTES, ROUNDING
 from anynorm.design.unlocked import add_square
 from anynorm.design.watch import look
 from anynorm.norms.dual_sets import Box
@@ -84,22 +84,30 @@ class UsedColumns:
         scale = problem.feature_scale
         return replace(problem, X=self.X, feature_scale=None if scale is None else scale[self.used])
 
-    def rounds(self, found: Sequence[Round], problem: Problem) -> list[Round]:
-        """Rounds of a walk on these columns as those of the problem on all columns."""
+    def rounds(
+        self,
+        found: Sequence[Round],
+        problem: Problem,
+        last: tuple[Sequence[Round], Sequence[Round]] | None = None,
+    ) -> list[Round]:
+        """Rounds of a walk on these columns as those of the problem on all columns.
+
+        `last` are rounds with a smaller C, before and after: they share what is the same.
+        """
         if len(self.used) == self.p:
             return list(found)
         given = problem.feature_scale
         first = np.ones(self.p) if given is None else given.copy()
         one_norm = replace(problem, regulariser="l1", feature_scale=None)
-        return [
-            replace(
-                one,
-                coef=self._spread(one.coef, np.zeros(self.p)),
-                feature_scale=self._spread(one.feature_scale, np.zeros(self.p) if k else first),
-                one_norm=one_norm,
-            )
-            for k, one in enumerate(found)
-        ]
+        out: list[Round] = []
+        for k, one in enumerate(found):
+            if last is not None and one.coef is last[0][k].coef:
+                coef, scale = last[1][k].coef, last[1][k].feature_scale
+            else:
+                coef = self._spread(one.coef, np.zeros(self.p))
+                scale = self._spread(one.feature_scale, np.zeros(self.p) if k else first)
+            out.append(replace(one, coef=coef, feature_scale=scale, one_norm=one_norm))
+        return out
 
     def _spread(self, values: np.ndarray | None, others: np.ndarray) -> np.ndarray:
         """`others`, which has values of all columns, with those of the columns used put in."""
@@ -184,14 +192,15 @@ def weighted_gram(
     n = columns.shape[1] if rows is None else len(rows)
     out = np.zeros((n, n), order="F")
     step = max(1, min(CACHED_BYTES // 8 // max(1, n), len(columns)))
-    root = np.ones((len(columns), 1)) if weights is None else np.sqrt(weights)[:, np.newaxis]
+    root = None if weights is None else np.sqrt(weights)[:, np.newaxis]
     scaled = np.empty((step, n))
     for start in range(0, len(columns), step):
         some, block = columns[start : start + step], scaled[: min(step, len(columns) - start)]
         if rows is not None:
             some = np.take(some, rows, axis=1, out=block, mode="clip")
-        np.multiply(some, root[start : start + step], out=block)
-        add_square(out, block.T)
+        if root is not None:
+            some = np.multiply(some, root[start : start + step], out=block)
+        add_square(out, some.T)
     matrix: np.ndarray = np.asarray(out).T
     code_of(loops.mirror)(n, matrix)
     return matrix
@@ -233,9 +242,27 @@ class RowsDual:
 
     def middle_bias(self, scores: np.ndarray) -> float:
         """The middle of all optimal biases, for a loss with kinks."""
-        out, order = np.empty(1), np.argsort(self.y - scores)
+        residuals = self.y - scores
+        if self._middle_places is not None:  # which are found faster than the order of all
+            first, last = np.partition(residuals, self._middle_places)[self._middle_places]
+            return float(first + 0.5 * (last - first))
+        out, order = np.empty(1), np.argsort(residuals)
         code_of(loops.middle_bias)(*self._rows[:4], scores, order, out)
         return float(out[0])
+
+    @cached_property
+    def _middle_places(self) -> np.ndarray | None:
+        """The places of the residuals, in their order, between which the best biases are.
+
+        None where the rows do not all count the same.
+        """
+        lower, upper, _ = self.box
+        n, width = len(upper), float(upper[0] - lower[0])
+        if not (0 < width < np.inf and np.ptp(upper - lower) == 0):
+            return None
+        share, rounding = float(upper.sum()) / width, ROUNDING * n
+        places = math.ceil(share - rounding) - 1, math.floor(share + rounding)
+        return np.clip(np.array(places), 0, n - 1)
 
     def allowed(self, beta: np.ndarray) -> np.ndarray:
         """Beta brought into the box, and balanced where the bias is free."""

@@ -76,13 +76,14 @@ class Round(Solution):
         )
 
 
-def carried_over(rounds: Sequence[Round], problem: Problem) -> list[Round] | None:
-    """The rounds of a walk with a smaller C as those of the problem's C, None where they are not.
+def carried_over(rounds: Sequence[Round], problem: Problem) -> list[Round]:
+    """The rounds of a walk with a smaller C as those of the problem's C, as far as they are.
 
     Of a round's primal value, the loss alone depends on C, to which it is proportional.  Its dual
     vector a is allowed for the larger C, as is ``t a`` for t up to the ratio of both.  Where no
     slack is left, t = 1 is as good as before, and where slack is all that counts, the ratio is.
-    Each round must reach its gap with the best t, and the 1-norm objective must not rise by more.
+    Each round must reach its gap with the best t, and the 1-norm objective must not rise by more;
+    the first round that misses this ends them.
 
     Examples
     --------
@@ -98,10 +99,11 @@ def carried_over(rounds: Sequence[Round], problem: Problem) -> list[Round] | Non
     >>> [one.certificate.gap < 1e-3 for one in carried_over(rounds, replace(problem, C=100.0))]
     [True, True]
     """
+    found: list[Round] = []
     if not isinstance(problem.dual_set, Box):
-        return None
+        return found
     one_norm = replace(problem, regulariser="l1", feature_scale=None)
-    found, least = [], np.inf
+    least = np.inf
     for known in rounds:
         was, loss = known.certificate, problem.loss_at(known.scores, known.intercept)
         primal = was.primal + loss * (1.0 - known.one_norm.C / problem.C)
@@ -110,9 +112,9 @@ def carried_over(rounds: Sequence[Round], problem: Problem) -> list[Round] | Non
         certificate = certificate_of(values, was.tol)
         objective = known.norm + loss
         if not was.status is certificate.status is Status.OPTIMAL:
-            return None
+            break
         if objective > (1.0 + was.tol) * least:
-            return None
+            break
         least = min(least, objective)
         found.append(
             replace(known, dual=t * known.dual, certificate=certificate, one_norm=one_norm)

@@ -102,9 +102,13 @@ class SparseBlock:
 
 
 class SparseRows:
-    """X, sparse: what all problems on the same rows share."""
+    """X, sparse: what all problems on the same rows share.
 
-    def __init__(self, X: Design) -> None:
+    `seed` is that of the orders in which descent visits the rows.
+    """
+
+    def __init__(self, X: Design, seed: int) -> None:
+        self.seed = seed
         stored = sp.csc_array(X.stored, dtype=np.float64)
         # Machine code takes one kind of index.
         parts = stored.indptr.astype(np.int64), stored.indices.astype(np.int32), stored.data
@@ -115,6 +119,12 @@ class SparseRows:
         """The largest 2-norm of a column."""
         squares = self.every.X.column_norms_squared()
         return float(np.sqrt(squares.max(initial=0.0)))
+
+    @cached_property
+    def orders(self) -> np.ndarray:
+        """Some orders of the rows, one after the other."""
+        rng, every = np.random.default_rng(self.seed), np.arange(self.every.n)
+        return np.concatenate([rng.permutation(every) for _ in range(_ORDERS)])
 
     def take(self, places: np.ndarray) -> SparseBlock:
         """The columns in these places."""
@@ -128,14 +138,12 @@ class RowDescent:
     ----------
     dual : RowsDual
         Labels and bounds of the rows.
-    seed : int
-        Of the orders in which rows are visited.
+    orders : ndarray
+        Those of `SparseRows`.
     """
 
-    def __init__(self, dual: RowsDual, seed: int) -> None:
-        self.dual, self.n = dual, len(dual.y)
-        rng, every = np.random.default_rng(seed), np.arange(self.n)
-        self.orders = np.concatenate([rng.permutation(every) for _ in range(_ORDERS)])
+    def __init__(self, dual: RowsDual, orders: np.ndarray) -> None:
+        self.dual, self.n, self.orders = dual, len(dual.y), orders
 
     def begin(
         self,
@@ -175,6 +183,7 @@ class RowDescent:
         self.given = (
             *(n, self.dual.y, *self.dual.box, *matrix[:2], scaled, curvature),
             *(_ORDERS, self.orders, self.beta, m, self.u, self.awake, numbers),
+            *(steps.MOVES, np.empty(steps.past_length(n, m))),
         )
         self.share = max(1, ENTRIES_PER_CALL // max(1, 2 * len(scaled)))
 

@@ -116,7 +116,7 @@ def walk(
         exact = exact and small and not sparse and not few_rows_suit(problem, tol)
         limits = WalkLimits(n_rounds, prune, tol, max_iter, deadline, seed, exact)
         used = UsedColumns(problem.design, sparse=sparse)
-        rows = SparseRows(used.X) if sparse else FewRows(used.X)
+        rows = SparseRows(used.X, seed) if sparse else FewRows(used.X)
         found = walk_dense(used.problem(problem), rows, limits, start, progress)
         return used.rounds(found, problem)
     options = {"max_iter": max_iter, "seed": seed, "exact": exact}
@@ -162,13 +162,16 @@ def walk_over_C(
         limits = WalkLimits(n_rounds, prune, tol, max_iter, deadline, seed, exact=False)
         sparse = sparse_rows_suit(problems[0], tol)
         used = UsedColumns(problems[0].design, sparse=sparse)
-        rows = SparseRows(used.X) if sparse else FewRows(used.X)
+        rows = SparseRows(used.X, seed) if sparse else FewRows(used.X)
         walks = [
             walk_dense_over_C(used.problem(one), Cs, rows, limits, progress) for one in problems
         ]
+        last: list[Any] = [None] * len(problems)
         for C, found in zip(Cs, zip(*walks, strict=True), strict=True):
             at = [replace(one, C=float(C)) for one in problems]
-            yield [used.rounds(*pair) for pair in zip(found, at, strict=True)]
+            spread = [used.rounds(*given) for given in zip(found, at, last, strict=True)]
+            last = list(zip(found, spread, strict=True))
+            yield spread
         return
     for C in Cs:
         yield [
@@ -322,12 +325,8 @@ class _Walk:
 
     def _weigh(self, weights: np.ndarray) -> None:
         """The next round's problem on the columns at hand, with these squared weights."""
-        self.inner = replace(
-            self.problem,
-            X=self.inner.design,
-            feature_scale=np.sqrt(weights),
-            intercept=self._bias_feature(self.model.intercept),
-        )
+        bias = self._bias_feature(self.model.intercept)
+        self.inner = self.problem.on_columns(self.inner.design, np.sqrt(weights), bias)
 
     def _use(self, kept: np.ndarray, missed: np.ndarray) -> None:
         """Work on the columns in use: taken out of X where they are few, else on all of X."""
