@@ -396,20 +396,40 @@ def _asked_for(n_jobs: int | None, outer: int) -> int:
     return count if count == 1 else min(count, _left_by_others(count))
 
 
+def on_cluster(n_jobs: int | None) -> bool:
+    """Whether joblib has been told to use a Dask cluster, which is for more than one thread.
+
+    Work that is one of the cluster's tasks itself stays where it is.
+    """
+    return n_jobs != 1 and not _in_a_task_of_dask() and _joblib_uses_dask()
+
+
+def _in_a_task_of_dask() -> bool:
+    if "distributed" not in sys.modules:
+        return False
+    from distributed.worker import thread_state
+
+    return hasattr(thread_state, "execution_state")
+
+
+def _joblib_uses_dask() -> bool:
+    if "distributed" not in sys.modules:
+        return False
+    from joblib._dask import DaskDistributedBackend
+    from joblib.parallel import get_active_backend
+
+    return isinstance(get_active_backend()[0], DaskDistributedBackend)
+
+
 def _left_by_others(count: int) -> int:
     """How many of `count` threads are meant for us by those who run us in one of their workers."""
     import joblib
     from joblib.parallel import get_active_backend
 
-    if "distributed" in sys.modules:
-        from distributed.worker import thread_state
-
-        if hasattr(thread_state, "execution_state"):
-            return 1
-        from joblib._dask import DaskDistributedBackend
-
-        if isinstance(get_active_backend()[0], DaskDistributedBackend):
-            return min(count, joblib.cpu_count())  # the cluster's cores are not this machine's
+    if _in_a_task_of_dask():
+        return 1
+    if _joblib_uses_dask():
+        return min(count, joblib.cpu_count())  # the cluster's cores are not this machine's
     if not (get_active_backend()[0].nesting_level or 0):
         return count
     if multiprocessing.parent_process() is None:

@@ -11,15 +11,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 
 from anynorm.design.limits import MEGABYTE, ROUNDING
-from anynorm.design.threads import allowed, run
+from anynorm.design.threads import allowed, on_cluster, run
 from anynorm.estimators._cross_validation import (
     NEVER,
     TableSearch,
@@ -47,6 +48,7 @@ from anynorm.estimators._kernel_model import (
 )
 from anynorm.estimators._messages import say, warn
 from anynorm.estimators._probabilities import calibration_attributes
+from anynorm.estimators._spread import Deadline, spread
 from anynorm.estimators.checks.devices import where_lives
 from anynorm.estimators.checks.labels import labelled
 from anynorm.kernels.gram import Gram
@@ -104,6 +106,20 @@ def choose(
     return good[0]
 
 
+def _cells_of(
+    shared: tuple[KernelGrid, Deadline], place: int
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """The part of the table of one kernel, and its decision values fold by fold."""
+    given, deadline = shared
+    grid, end = replace(given), deadline.here  # with tables of its own
+    grounds = Ground.all_of(grid.folds)
+    if not is_over(end) or place == grid._order()[0]:
+        for number in range(len(grounds)):
+            grid._solve_ground(place, grounds, end, number)
+    tables = grid.scores, grid.sizes, grid.gaps, grid.seconds, grid.status
+    return [table[place] for table in tables], [values[place] for values in grid._held_out]
+
+
 @dataclass
 class KernelGrid(TableSearch):
     """Scores, numbers of support vectors and gaps over kernels, settings and folds; the choice."""
@@ -134,10 +150,35 @@ class KernelGrid(TableSearch):
         grounds = Ground.all_of(self.folds)
         # The model of all rows gets as much time as a fold.
         end = earlier(self.end, 1.0 / (len(self.folds.splits) + 1))
+        if on_cluster(self.estimator.n_jobs):
+            self._fill_apart(end)
+            return
         for count, place in enumerate(self._order()):
             if count and is_over(end):
                 break
             run(partial(self._solve_ground, place, grounds, end), len(grounds))
+
+    def _fill_apart(self, end: float | None) -> None:
+        """The same on the workers of a cluster, a kernel to a task.
+
+        What is hopeless is found among the settings of a kernel alone, so that more are fitted.
+        """
+        quiet = clone(self.estimator).set_params(verbose=0)
+        alone = replace(self, estimator=quiet, report=None, on_fit=None, kept={}, end=None)
+        places = range(len(self.kernels))
+        found = spread(_cells_of, (alone, Deadline.of(end)), places)
+        for place, (tables, held_out) in zip(places, found, strict=True):
+            own = self.scores, self.sizes, self.gaps, self.seconds, self.status
+            for table, cells in zip(own, tables, strict=True):
+                table[place] = cells
+            for fold, values in enumerate(held_out):
+                self._held_out[fold][place] = values
+            fitted = np.flatnonzero(~np.isnan(self.gaps[place]).all(axis=1)).tolist()
+            if fitted:
+                self._print(place, range(self.scores.shape[2]), fitted)
+            if self.on_fit is not None:
+                for gap in self.gaps[place][~np.isnan(self.gaps[place])]:
+                    self.on_fit(float(gap))
 
     def _solve_ground(
         self, place: int, grounds: list[Ground], end: float | None, number: int

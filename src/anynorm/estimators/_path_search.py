@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
+from sklearn.base import clone
 
 from anynorm.design import Matrix
-from anynorm.design.threads import allowed
+from anynorm.design.threads import allowed, on_cluster
 from anynorm.estimators._cross_validation import BALANCED, Folds, balanced_weights
 from anynorm.estimators._fitting import Report, of_any, run_all
 from anynorm.estimators._messages import say
 from anynorm.estimators._searched_paths import FoldPaths, ScoredFolds, SearchedPaths
+from anynorm.estimators._spread import Deadline, spread
 from anynorm.estimators._stopping import Stop, stop_at
 from anynorm.estimators.checks.labels import Labelled, labelled
 from anynorm.estimators.paths.solution_path import SolutionPath
@@ -96,7 +102,8 @@ class PathSearch:
     def run(self) -> SearchedPaths:
         """Follow the paths of the folds, and those of all rows as far as these say."""
         all_rows = [_AllRows(self, index) for index in range(self.data.n_problems)]
-        folds, stop = _Stages(self, all_rows).run()
+        apart = on_cluster(self.estimator.n_jobs)
+        folds, stop = (_StagesApart(self) if apart else _Stages(self, all_rows)).run()
         scored = ScoredFolds(self, folds, stop)
         report = of_any(self._telling("all rows", len(folds) / (len(folds) + 1), scored.best))
         paths = run_all(
@@ -224,10 +231,8 @@ class _Stages:
         if self.count > MOST_TOGETHER or not (
             search.estimator.stop_early or search.estimator.time_limit is not None
         ):
-            done = self._each(lambda fold, report: self._whole(fold, report))
-            return [fold for fold in done if fold is not None], None
-        begun = self._each(lambda fold, report: self._begun(fold))
-        folds = [fold for fold in begun if fold is not None]
+            return self._all_whole(), None
+        folds = self._all_begun()
         least = min(1.0 / top if top > 0 else math.inf for fold in folds for top in fold.tops)
         stop = None
         self.stage = _FIRST_STAGE if math.isfinite(least) else _LAST_STAGE
@@ -245,7 +250,17 @@ class _Stages:
             self.stage += 1
         return [fold.done() for fold in folds], stop
 
-    def _follow(self, folds: list[_FoldInProgress], price: float, sure: float) -> None:
+    def _all_whole(self) -> list[FoldPaths]:
+        """All folds followed to their ends, but for those that there is no time to begin."""
+        done = self._each(lambda fold, report: self._whole(fold, report))
+        return [fold for fold in done if fold is not None]
+
+    def _all_begun(self) -> list[Any]:
+        """All folds at s = 0, but for those that there is no time to begin."""
+        begun = self._each(lambda fold, report: self._begun(fold))
+        return [fold for fold in begun if fold is not None]
+
+    def _follow(self, folds: list[Any], price: float, sure: float) -> None:
         """Follow the folds to a C, and all rows to a smaller one that they will need anyway."""
 
         def work(k: int, report: Report | None) -> None:
@@ -294,7 +309,7 @@ class _Stages:
         paths.follow(math.inf, report)
         return paths.done()
 
-    def _look(self, folds: list[_FoldInProgress], price: float) -> Stop | None:
+    def _look(self, folds: Sequence[_Fold], price: float) -> Stop | None:
         """The scores up to a C, and whether they say that this is enough."""
         since = self.prices[-1] if len(self.prices) > 1 else 2 * self.prices[0]
         count = max(1, round(_LOOKS * math.log2(price / since)))
@@ -311,23 +326,14 @@ JOINTS_PER_ROW = 2.5
 """About the joints of a whole path, per row."""
 
 
-class _FoldInProgress:
-    """The paths of one fold in progress, and what they say about the rows that were held out."""
+class _Fold:
+    """What the paths of one fold, as far as they are known, say about the rows held out."""
 
-    def __init__(self, search: PathSearch, fold: int) -> None:
-        self.search, self.number = search, fold
-        train, _ = search.folds.splits[fold]
-        X = search.folds.train(fold)
-        data = labelled(search.estimator, X, search.y[train], search.weights_of(train))
-        codes = search.data.codes[train]
+    def __init__(self, search: PathSearch, fold: int, paths: list[SolutionPath]) -> None:
+        self.search, self.number, self.paths = search, fold, paths
         self.held_out: Matrix = search.folds.test(fold)
         self.weights = search.test_weights(fold)
-        places = search.folds.places(fold)
-        self.growing = [
-            search.growing(data, codes, k, places) for k in range(search.data.n_problems)
-        ]
-        self.paths = [growing.follow(s_max=0.0) for growing in self.growing]
-        self.tops = [float(path.penalties[0]) for path in self.paths]
+        self.tops = [float(path.penalties[0]) for path in paths]
         self.seconds = 0.0
 
     @property
@@ -340,12 +346,44 @@ class _FoldInProgress:
         """Whether the time limit ended a path."""
         return any(path.stopped == "time_limit" for path in self.paths)
 
-    def follow(self, price: float, report: Report | None) -> None:
-        """Go on to a C, in this fold's share of the time that is left."""
+    def scored(self, prices: np.ndarray) -> np.ndarray:
+        """The scores at some values of C."""
+        return FoldPaths(self.paths, self.number, self.held_out, self.weights).scores_at(
+            self.search, prices
+        )
+
+    def done(self) -> FoldPaths:
+        """What is kept of the fold: its paths without the rows that they were made from."""
+        where = f"fold {self.number + 1} of {len(self.search.folds.splits)}"
+        for k, path in enumerate(self.paths):
+            self.search.say(path, k, where, self.seconds / len(self.paths))
+        paths = [path.detached() for path in self.paths]
+        return FoldPaths(paths, self.number, self.held_out, self.weights)
+
+
+class _FoldInProgress(_Fold):
+    """The paths of one fold in progress."""
+
+    def __init__(self, search: PathSearch, fold: int) -> None:
+        train, _ = search.folds.splits[fold]
+        X = search.folds.train(fold)
+        data = labelled(search.estimator, X, search.y[train], search.weights_of(train))
+        codes, places = search.data.codes[train], search.folds.places(fold)
+        self.growing = [
+            search.growing(data, codes, k, places) for k in range(search.data.n_problems)
+        ]
+        super().__init__(search, fold, [growing.follow(s_max=0.0) for growing in self.growing])
+
+    def follow(self, price: float, report: Report | None, together: int | None = None) -> None:
+        """Go on to a C, in this fold's share of the time that is left.
+
+        So many folds are followed `together`; None: as many as there are threads.
+        """
         began = time.monotonic()
         count = len(self.search.folds.splits)
         end = self.search.deadline(count / (count + 1))
-        rounds = math.ceil((count - self.number) / max(1, min(count, allowed())))
+        together = allowed() if together is None else together
+        rounds = math.ceil((count - self.number) / max(1, min(count, together)))
         if end is not None:
             end = began + max(0.0, end - began) / rounds
         for k, growing in enumerate(self.growing):
@@ -372,16 +410,87 @@ class _FoldInProgress:
                 return further
         return path
 
-    def scored(self, prices: np.ndarray) -> np.ndarray:
-        """The scores at some values of C."""
-        return FoldPaths(self.paths, self.number, self.held_out, self.weights).scores_at(
-            self.search, prices
-        )
 
-    def done(self) -> FoldPaths:
-        """What is kept of the fold: its paths without the rows that they were made from."""
-        where = f"fold {self.number + 1} of {len(self.search.folds.splits)}"
-        for k, path in enumerate(self.paths):
-            self.search.say(path, k, where, self.seconds / len(self.paths))
-        paths = [path.detached() for path in self.paths]
-        return FoldPaths(paths, self.number, self.held_out, self.weights)
+class _StagesApart(_Stages):
+    """The same with the folds on the workers of a cluster, and the paths of all rows afterwards.
+
+    A worker keeps the folds that it has followed, and goes on from there; where a fold comes to
+    another one, that follows it anew, stage by stage: with the same result.
+    """
+
+    def __init__(self, search: PathSearch) -> None:
+        super().__init__(search, [])
+        quiet = clone(search.estimator).set_params(verbose=0)
+        alone = replace(search, estimator=quiet, tell=None, kept={})
+        together = int(effective_n_jobs(search.estimator.n_jobs))
+        self.shared = _SharedSearch(alone, uuid.uuid4().hex, together, Deadline.of(search.began))
+        self.stops: tuple[float, ...] = ()
+
+    def run(self) -> tuple[list[FoldPaths], Stop | None]:
+        """Follow until all have ended, or until going on cannot pay; then free the workers."""
+        try:
+            return super().run()
+        finally:
+            with contextlib.suppress(OSError):  # a cluster that is gone keeps nothing
+                get_active_backend()[0].client.run(_forget, self.shared.name)
+
+    def _all_whole(self) -> list[FoldPaths]:
+        folds = self._all_begun()
+        self._follow(folds, math.inf, math.inf)
+        return [fold.done() for fold in folds]
+
+    def _all_begun(self) -> list[Any]:
+        every = range(self.count)
+        found = zip(every, self._followed(every), strict=True)
+        return [_Fold(self.search, fold, paths) for fold, (paths, _) in found]
+
+    def _follow(self, folds: list[Any], price: float, sure: float) -> None:
+        self.stops = *self.stops, price
+        still = [fold for fold in folds if not fold.ended]
+        found = self._followed([fold.number for fold in still])
+        for fold, (paths, seconds) in zip(still, found, strict=True):
+            fold.paths, fold.seconds = paths, seconds
+
+    def _followed(self, folds: Sequence[int]) -> list[tuple[list[SolutionPath], float]]:
+        """The paths of some folds to the last stop, and the seconds that each has taken."""
+        return spread(_followed_here, self.shared, [_Order(fold, self.stops) for fold in folds])
+
+
+class _SharedSearch(NamedTuple):
+    """What the workers know: a search, its name, how many folds run at once, when it began."""
+
+    search: PathSearch
+    name: str
+    together: int
+    began: Deadline
+
+
+class _Order(NamedTuple):
+    """A fold, and the values of C that it is followed to, one after the other."""
+
+    fold: int
+    stops: tuple[float, ...]
+
+
+_kept: dict[str, dict[int, tuple[_FoldInProgress, int]]] = {}
+"""On a worker: for each search the folds that it has, by number, and how many stops they are at."""
+
+
+def _followed_here(shared: _SharedSearch, order: _Order) -> tuple[list[SolutionPath], float]:
+    """The paths of a fold on the worker that was asked, and the seconds that they have taken."""
+    folds = _kept.setdefault(shared.name, {})
+    known = folds.pop(order.fold, None)
+    if known is None:
+        began = shared.began.here
+        assert began is not None
+        known = _FoldInProgress(replace(shared.search, began=began), order.fold), 0
+    fold, made = known
+    for price in order.stops[made:]:
+        fold.follow(price, None, shared.together)
+    folds[order.fold] = fold, len(order.stops)
+    return [path.detached() for path in fold.paths], fold.seconds
+
+
+def _forget(name: str) -> None:
+    """Drop the folds of a search."""
+    _kept.pop(name, None)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 
 from anynorm.design import Matrix
+from anynorm.design.threads import on_cluster
 from anynorm.estimators._cross_validation import (
     NEVER,
     Folds,
@@ -38,6 +41,7 @@ from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import say
 from anynorm.estimators._ordered_labels import places_of
 from anynorm.estimators._probabilities import CalibratedClassifier, calibration_attributes
+from anynorm.estimators._spread import Deadline, spread
 from anynorm.estimators.checks.labels import Labelled, labelled
 from anynorm.estimators.checks.parameters import seed
 from anynorm.estimators.reweighted_svc import ReweightedSVC, store_walks
@@ -256,6 +260,24 @@ def choose(
     return c, rounds
 
 
+class _Part(NamedTuple):
+    """Walks that share their work: those of a fold with the values of C in some places."""
+
+    fold: int
+    places: np.ndarray
+
+
+def _cells_of(shared: tuple[WalkSearch, Deadline], part: _Part) -> tuple[np.ndarray, ...]:
+    """Scores, numbers of features, gaps, seconds and decision values of a part of the table."""
+    given, deadline = shared
+    search = copy(given)  # that of another task has tables of its own
+    search._empty()
+    search._fill_part(part, deadline.here, None)
+    fold, places = part
+    tables = (table[places, :, fold] for table in (search.scores, search.features, search.gaps))
+    return *tables, search.seconds[places, fold], search._held_out[fold][places]
+
+
 @dataclass
 class WalkSearch(TableSearch):
     """Scores, numbers of features, gaps and times over C x rounds x folds, and the choice."""
@@ -298,30 +320,57 @@ class WalkSearch(TableSearch):
         self.seconds = np.empty((shape[0], shape[2]))
         return shape
 
-    def fill(self) -> None:
-        """Walk in every fold with every C, one after the other where they share their work."""
-        from anynorm.solvers.linear import shared_over_C  # Numba: for those who fit, not predict
-
-        shape, model = self.empty_table(), self.estimator._model(self.grid[0], 1)
-        data = labelled(model, self.data.X, self.y, self.weights, self.data.feature_names)
-        shared = shared_over_C(binary_problem(model, data, 0), self.tol)
+    def _empty(self) -> tuple[int, int, int]:
+        """The same, and for the decision values of the rows left out."""
+        shape = self.empty_table()
         width = () if self.data.n_problems == 1 else (self.data.n_problems,)
         self._held_out = [
             np.full((*shape[:2], len(test), *width), NEVER) for _, test in self.folds.splits
         ]
+        return shape
+
+    def fill(self) -> None:
+        """Walk in every fold with every C, one after the other where they share their work."""
+        from anynorm.solvers.linear import shared_over_C  # Numba: for those who fit, not predict
+
+        shape, model = self._empty(), self.estimator._model(self.grid[0], 1)
+        data = labelled(model, self.data.X, self.y, self.weights, self.data.feature_names)
+        shared = shared_over_C(binary_problem(model, data, 0), self.tol)
         chains = np.split(np.arange(shape[0]), [] if shared else np.arange(1, shape[0]))
 
         # The model of all rows gets as much time as a fold.
         end = earlier(self.end, 1.0 / (shape[2] + 1))
+        parts = [_Part(fold, places) for fold in range(shape[2]) for places in chains]
+        if on_cluster(self.estimator.n_jobs):
+            self._fill_apart(parts, end)
+            return
+        run_all(
+            len(parts),
+            lambda task, progress: self._fill_part(parts[task], end, progress),
+            report=of_any(self.report),
+        )
 
-        def solve(task: int, progress: Report | None) -> None:
-            fold, chain = divmod(task, len(chains))
-            if is_over(end):
-                self._stay(fold, chains[chain])
-            else:
-                self._walk(fold, chains[chain], end, progress)
+    def _fill_part(self, part: _Part, end: float | None, progress: Report | None) -> None:
+        """Walk in one fold with some values of C, where there is time."""
+        if is_over(end):
+            self._stay(part.fold, part.places)
+        else:
+            self._walk(part.fold, part.places, end, progress)
 
-        run_all(shape[2] * len(chains), solve, report=of_any(self.report))
+    def _fill_apart(self, parts: list[_Part], end: float | None) -> None:
+        """The same on the workers of a cluster, each part into a table of its own."""
+        quiet = clone(self.estimator).set_params(verbose=0)
+        alone = replace(self, estimator=quiet, report=None, on_fit=None, kept={}, end=None)
+        alone.grid, alone.tol = self.grid, self.tol
+        found = spread(_cells_of, (alone, Deadline.of(end)), parts)
+        for (fold, places), cells in zip(parts, found, strict=True):
+            self.scores[places, :, fold], self.features[places, :, fold] = cells[:2]
+            self.gaps[places, :, fold], self.seconds[places, fold] = cells[2:4]
+            self._held_out[fold][places] = cells[4]
+            for c in places:
+                self._print(fold, c)
+                if self.on_fit is not None:
+                    self.on_fit(float(self.gaps[c, -1, fold]))
 
     def _stay(self, fold: int, places: np.ndarray) -> None:
         """Enter, for walks that there is no time for, the model without features."""
