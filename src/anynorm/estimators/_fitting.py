@@ -20,7 +20,7 @@ from anynorm.design.threads import allowed, entry_point, run
 from anynorm.design.watch import look
 from anynorm.estimators._messages import say_certificates, warn_if_not_converged
 from anynorm.estimators._notebook import SummarisedEstimator
-from anynorm.estimators.checks.chunks import by_blocks
+from anynorm.estimators.checks.chunks import by_blocks, share_right
 from anynorm.estimators.checks.devices import (
     device_rows,
     followed,
@@ -30,7 +30,7 @@ from anynorm.estimators.checks.devices import (
     to_device,
 )
 from anynorm.estimators.checks.labels import Labelled
-from anynorm.estimators.checks.matrices import known_matrix
+from anynorm.estimators.checks.matrices import is_collection, known_matrix
 from anynorm.estimators.checks.parameters import check_parameters, intercept_kind, seed
 from anynorm.losses import get_loss
 from anynorm.problem import Problem
@@ -154,6 +154,8 @@ class FittedClassifier(SummarisedEstimator, ClassifierMixin, BaseEstimator):
         float
             The accuracy.
         """
+        if is_collection(X):
+            return share_right(self, X, y, sample_weight)
         rows = device_rows(X, type(self).__name__) if is_elsewhere(X) else X
         return super().score(rows, to_host(y), sample_weight=to_host(sample_weight))
 

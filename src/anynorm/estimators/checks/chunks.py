@@ -346,6 +346,32 @@ def _weights(weights: np.ndarray, n: int) -> np.ndarray:
     return found
 
 
+def share_right(estimator: Any, X: Any, y: Any, sample_weight: Any) -> float:
+    """The share of the rows of a Dask collection whose label is predicted, by their weights."""
+    import dask
+
+    if y is None:
+        usable_labels(y, 0, type(estimator).__name__)  # which says that it is needed
+    of_kind = _of_array if hasattr(X, "chunks") else _of_frame
+    count, model = dask.delayed(_weight_right, pure=False), dask.delayed(estimator, pure=False)
+    _, blocks = of_kind(X, y, sample_weight)
+    right, total = np.sum(dask.compute(*(count(model, *parts) for parts in blocks)), axis=0)
+    if not total > 0:
+        raise ValueError("X has no rows of positive weight to be scored by.")
+    return float(right / total)
+
+
+def _weight_right(estimator: Any, X: Any, labels: Any, weights: Any) -> tuple[float, float]:
+    """What the rows of a block weigh that are predicted right, and what all do."""
+    if labels is None:
+        X, labels, weights = _apart(X)
+    if X.shape[0] == 0:
+        return 0.0, 0.0
+    weights = np.ones(X.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
+    right = np.asarray(estimator.predict(X)) == np.asarray(labels)
+    return float(weights[right].sum()), float(weights.sum())
+
+
 def by_blocks(method: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a prediction: of a Dask collection it is a lazy Dask array, block by block."""
 
