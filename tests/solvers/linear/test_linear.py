@@ -14,7 +14,7 @@ from anynorm.problem import Problem
 from anynorm.problem.certificate import certify
 from anynorm.problem.solution import Status
 from anynorm.solvers.frame.budget import Budget
-from anynorm.solvers.linear import solve, solve_linear
+from anynorm.solvers.linear import coordinate_descent, solve, solve_linear
 from anynorm.solvers.linear.augmented_lagrangian import solve_augmented
 from anynorm.solvers.linear.coordinate_descent import DualState, descend_dual
 from anynorm.solvers.linear.interior_point import solve_interior
@@ -250,6 +250,32 @@ def test_coordinate_descent_alone_reaches_the_gap(loss, intercept, scaled):
     )  # fmt: skip
     assert done
     assert certify(problem, state.coef, state.bias, state.dual, tol=1e-5).status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("loss", [*BOXED, "squared"])
+@pytest.mark.parametrize("intercept", BIASES)
+@pytest.mark.parametrize("scaled", [False, True])
+def test_moves_of_some_epochs_are_combined(loss, intercept, scaled, monkeypatch):
+    """As good as they say, and what belongs to the dual stays with it."""
+    X = sp.random_array((300, 500), density=0.05, format="csr", random_state=0)
+    y = np.where(X @ np.random.default_rng(0).normal(size=500) > 0, 1.0, -1.0)
+    scale = np.where(np.arange(500) % 7, np.linspace(0.2, 1.5, 500), 0.0) if scaled else None
+    problem = problem_of(X, y, loss, 30.0, intercept=intercept, feature_scale=scale)
+    epochs = []
+    for first in (10**9, coordinate_descent._EPOCHS):
+        monkeypatch.setattr(coordinate_descent, "_EPOCHS", first)
+        state = DualState(np.zeros(300), np.zeros(500), 0.0)
+        assert descend_dual(
+            design_of(X, scale), y, problem.dual_set,
+            precision_of(problem), state, tol=1e-7, seed=0, budget=Budget(20_000),
+            check=lambda at: certify(problem, at.coef, at.bias, at.dual, tol=1e-6).gap <= 1e-6,
+            finish=lambda _: False, patient=True,
+        )  # fmt: skip
+        V = np.ones(500) if scale is None else scale
+        np.testing.assert_allclose(state.coef, V**2 * (X.T @ (y * state.dual)), atol=1e-9)
+        epochs.append(state.epochs)
+    # Of the absolute loss none were enough while gains by rounding counted.
+    assert epochs[1] < (0.7 if loss == "squared" and scaled else 1.0) * epochs[0]
 
 
 @pytest.mark.parametrize("loss", ["hinge", "absolute", "squared_hinge", "squared"])
