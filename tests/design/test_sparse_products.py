@@ -51,7 +51,7 @@ def test_products_and_sums(even_here, shape, scaled, form, dtype, index):
         _ = design.centred(None, False)  # makes CSC
         found += [design.rmatvec(a), design.rmatvec(np.outer(a, [1.0, 2.0]))]
         found += [*design.hessian_product(rows, a[rows], w)]
-        found += [design.column_norms_squared(a[rows], rows=rows)]
+        found += [design.column_norms_squared(a[rows], rows=rows), design.row_norms_squared()]
         return [*found, design.matvec(w, rows=rows[:0]), design.rmatvec(a[:0], rows=rows[:0])]
 
     some = whole[rows]
@@ -59,6 +59,7 @@ def test_products_and_sums(even_here, shape, scaled, form, dtype, index):
     expected = [left, right, part, sums, left, np.outer(left, [1, 2]), right]
     bent = a[rows] * part
     expected += [np.outer(right, [1, 2]), bent @ some, bent.sum(), a[rows] @ some**2]
+    expected += [(whole**2).sum(axis=1)]
     expected += [np.zeros(0), np.zeros(shape[1])]
     found = results()
     for value, known in zip(found, expected, strict=True):

@@ -195,9 +195,7 @@ class SparseDesign(Design):
         w = np.asarray(w, dtype=np.float64)
         if rows is not None and w.ndim == 1:
             out = np.empty(rows.size)
-            step = max(1, int(_GATHERED * self.n // max(1.0, self.entries())))
-            parts = -(-rows.size // step)
-            share(self._loops.rows_dot, parts, step, *self.row_arrays, rows, self.to_coef(w), out)
+            self._share(self._loops.rows_dot, rows.size, rows, self.to_coef(w), out)
             return out
         if columns is not None and w.ndim == 1:
             from anynorm.design.column_loops import add_columns
@@ -230,6 +228,11 @@ class SparseDesign(Design):
         wide = self.stored.dtype == np.float64
         return self._storage.product(a, transposed=True) if wide else super()._transposed_times(a)
 
+    def _share(self, function: Any, n_rows: int, *given: Array) -> None:
+        """Have threads share a compiled loop with a result for each of so many rows."""
+        step = max(1, int(_GATHERED * self.n // max(1.0, self.entries())))
+        share(function, -(-n_rows // step), step, *self.row_arrays, *given)
+
     def _summed(self, function: Any, rows: Places, *given: Array, more: int = 0) -> Array:
         """The sums of a loop over some rows, one for each column and some more."""
         count = _scattered_parts(self.entries(rows), self.p)
@@ -251,6 +254,14 @@ class SparseDesign(Design):
         products = self._loops.hessian_products
         out = self._summed(products, rows, weights, self.to_coef(w), more=1)
         return self.to_coef(out[:-1]), float(out[-1])
+
+    def row_norms_squared(self) -> Array:
+        if self._storage.at_hand("by_rows").format != "csr" or self.entries() < ENTRIES_PER_TASK:
+            return super().row_norms_squared()
+        out = np.empty(self.n)
+        factors = np.ones(self.p) if self.scale is None else self.scale**2
+        self._share(self._loops.row_squares, self.n, factors, out)
+        return out
 
     def column_norms_squared(
         self, weights: Array | None = None, *, rows: Places | None = None

@@ -51,6 +51,17 @@ def rows_dot(first, last, step, indptr, indices, values, rows, w, out):
 
 
 @loop
+def row_squares(first, last, step, indptr, indices, values, factors, out):
+    """The sum of factor_j x_ij^2 for every row."""
+    for i in range(first * step, min(last * step, out.size)):
+        k, end, total = np.uint64(indptr[i]), np.uint64(indptr[i + 1]), 0.0
+        while k < end:
+            total += factors[indices[k]] * (np.float64(values[k]) * values[k])
+            k += _1
+        out[i] = total
+
+
+@loop
 def add_rows(first, last, step, indptr, indices, values, rows, beta, sums):
     """X_J' beta of each part."""
     for k in range(first, last):
