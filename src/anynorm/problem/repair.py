@@ -131,12 +131,10 @@ def _all_but_equal(a: Array, other: Array) -> bool:
 def _balance(y: Array, a: Array) -> Array:
     """Scale the heavier sign of y * a down until the sum is zero; twice, for the rounding."""
     positive = y * a > 0
-    upwards = positive.astype(np.float64)
-    downwards = 1.0 - upwards
 
     def sizes(rows: slice) -> tuple[float, float]:
-        own = np.abs(a[rows])
-        return float(own @ upwards[rows]), float(own @ downwards[rows])
+        own, up = np.abs(a[rows]), positive[rows]
+        return float(own[up].sum()), float(own[~up].sum())
 
     for _ in range(2):
         up, down = (sum(sides) for sides in zip(*by_rows(sizes, len(a)), strict=True))
