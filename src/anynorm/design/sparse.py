@@ -91,10 +91,17 @@ class SparseStorage:
             return np.asarray((self.transposed() if transposed else stored) @ v)
         parts = self._parts_of(stored, count)
         if gathers:
-            found = run(lambda k: _turned(parts[k][1], transposed) @ v, len(parts))
-            return np.concatenate(found)
-        sums = run(lambda k: _turned(parts[k][1], transposed) @ v[parts[k][0]], len(parts))
-        return sum(sums[1:], start=sums[0])
+            return np.concatenate(run(lambda k: _turned(parts[k][1], transposed) @ v, len(parts)))
+
+        def sums(k: int) -> Array:
+            return np.asarray(_turned(parts[k][1], transposed) @ v[parts[k][0]])
+
+        alone = allowed() == 1  # and needs memory for one part at a time
+        found = map(sums, range(len(parts))) if alone else iter(run(sums, len(parts)))
+        out: Array = next(found)
+        for more in found:
+            out += more
+        return out
 
     def _parts_of(self, stored: Matrix, count: int) -> list[tuple[slice, Matrix]]:
         """Views of as many rows or columns each, kept: they take as long to make as to use."""

@@ -262,7 +262,7 @@ def test_moves_of_some_epochs_are_combined(loss, intercept, scaled, monkeypatch)
     scale = np.where(np.arange(500) % 7, np.linspace(0.2, 1.5, 500), 0.0) if scaled else None
     problem = problem_of(X, y, loss, 30.0, intercept=intercept, feature_scale=scale)
     epochs = []
-    for first in (10**9, coordinate_descent._EPOCHS):
+    for first in (10**9, 15):
         monkeypatch.setattr(coordinate_descent, "_EPOCHS", first)
         state = DualState(np.zeros(300), np.zeros(500), 0.0)
         assert descend_dual(
