@@ -275,3 +275,16 @@ def test_a_cluster_without_the_package_says_so(tmp_path, monkeypatch):
             words = "anynorm is not installed on 2 of the cluster's 2"
             with pytest.raises(ModuleNotFoundError, match=words):
                 model.fit(in_chunks, labels)
+
+
+def test_workers_that_the_client_forgets_for_a_moment_are_asked_for_again(client, monkeypatch):
+    """It looks at the scheduler without them every other second, and keeps what it saw last."""
+    asked, seen = client.scheduler_info, []
+
+    def forgetful(n_workers):
+        seen.append(n_workers)
+        return {"workers": {}} if len(seen) < 3 else asked(n_workers=n_workers)
+
+    monkeypatch.setattr(client, "scheduler_info", forgetful)
+    assert len(dask_crew.memory_left_of(client)) == 2
+    assert seen == [-1, -1, -1]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _WAIT = 1.0  # seconds between two looks at the workers
 _HELD = 0.4  # of a worker's limit that its process may take with the rows that stay in memory
 _SPACIOUS = 0.5  # of the limit: below it, memory that is free may stay at hand
+_LOOKS = 3  # at the workers, before it is believed that there are none
 _TIMEOUT = "60s"  # that a cluster may be without any worker, unless the configuration says more
 TIMEOUT_KEY = "anynorm.worker-timeout"
 """The entry of Dask's configuration that says how long that may be."""
@@ -89,7 +90,7 @@ class DaskCrew(Crew):
         return len(self._parts)
 
     def room(self) -> float:
-        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        workers = workers_of(self.client).values()
         limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
         return float(min(limits, default=super().room()))
 
@@ -219,7 +220,7 @@ def wait_for(client: Client, futures: Sequence[Future]) -> None:
             return
         except TimeoutError:
             now = time.monotonic()
-            if client.scheduler_info(n_workers=-1)["workers"]:
+            if workers_of(client):
                 seen = now
             if now - seen > allowed:
                 raise WorkersGone(allowed) from None
@@ -288,9 +289,22 @@ def rows_may_stay() -> bool:
     return memory_taken() <= _HELD
 
 
+def workers_of(client: Client) -> dict[str, Any]:
+    """What the scheduler knows of the workers, by their addresses.
+
+    From time to time a client asks it for everything but the workers, and if that is just now, its
+    answer takes the place of ours: so where there are none, it is asked again.
+    """
+    for _ in range(_LOOKS):
+        workers: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+        if workers:
+            break
+    return workers
+
+
 def memory_left_of(client: Client) -> list[float]:
     """The bytes that each worker's rows may take, infinite where it has no limit."""
-    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    workers = workers_of(client).values()
     return [
         max(0.0, float(worker["memory_limit"]) - float(worker["metrics"]["memory"]))
         if worker["memory_limit"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -95,7 +96,7 @@ class RowsApart:
         """Find the files and look at all rows; `tell` is called with how far that is."""
         if wanted.target is None:
             raise TableError("say which column has the classes: --target NAME.")
-        files = parquet_rows(wanted.data, min(memory_left_of(client)))
+        files = parquet_rows(wanted.data, min(memory_left_of(client), default=math.inf))
         kinds = features_of(files, {"target": wanted.target, "id": wanted.id}, wanted.drop)
         seen = surveyed(client, files, list(kinds), wanted.target, deal, tell)
         texts, positive = np.array(seen.labels, dtype=object), None
@@ -131,7 +132,7 @@ class RowsApart:
 
     def tested(self, test: Any, tell: Callable[[str], None]) -> RowsApart:
         """The rows of other files, with the same columns and classes."""
-        files = parquet_rows(test, min(memory_left_of(self.client)))
+        files = parquet_rows(test, min(memory_left_of(self.client), default=math.inf))
         target = str(self.wanted.target)
         present = [name for name in (target, self.wanted.id, *self.kinds) if name is not None]
         same = sorted(files.paths & self.files.paths)
@@ -171,7 +172,7 @@ class RowsApart:
         """Whether the rows may stay in the workers' memory; raises where a piece is too large."""
         p, left = len(self.kinds), memory_left_of(self.client)
         largest = max(self.files.pieces, key=lambda piece: piece.rows)
-        if _COPIES * 8.0 * largest.rows * p > min(left):
+        if _COPIES * 8.0 * largest.rows * p > min(left, default=math.inf):
             raise TableError(
                 f"row groups of {largest.rows:,} rows are too large for workers with "
                 f"{min(left) / _GIGABYTE:.2g} GB of memory left. Write the files with smaller "

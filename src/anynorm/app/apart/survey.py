@@ -18,7 +18,7 @@ import numpy as np
 from anynorm.app.apart.pieces import ParquetRows, PieceReader
 from anynorm.app.tables import cells
 from anynorm.app.tables.errors import TableError, listed
-from anynorm.design.dask_crew import wait_for
+from anynorm.design.dask_crew import wait_for, workers_of
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -205,7 +205,7 @@ def surveyed(
         Look(PieceReader(rows.system, piece), number, list(columns), target, deal, share)
         for number, piece in enumerate(rows.pieces)
     ]
-    total, batch = Survey(), max(1, 4 * len(client.scheduler_info(n_workers=-1)["workers"]))
+    total, batch = Survey(), max(1, 4 * len(workers_of(client)))
     for start in range(0, len(looks), batch):
         futures = client.map(_looked_at, looks[start : start + batch], pure=False)
         wait_for(client, futures)
