@@ -77,7 +77,7 @@ def summary(rows: Sequence[harness.Row]) -> str:
 
 def chosen(rows: Sequence[harness.Row]) -> str:
     """The table of the README."""
-    by_work = {row.work: row for row in rows}
+    by_work = {row.work: row for row in reversed(rows)}  # the first peer of several
     return f"\n{harness.table([by_work[work] for work in CHOSEN], _CHOSEN)}\n\n"
 
 
