@@ -4,9 +4,7 @@ A matrix is (indptr, indices, values): the columns of a CSC matrix with unsigned
 `indices` is empty, dense columns one after the other.  All arrays are passed read-only, so that
 each storage type has one compiled version.
 
-Loops over the entries of sparse columns count with unsigned numbers, as a signed one could mean a
-place from the end, and dots have four sums, which do not wait for each other: together they take
-half the time or less.
+Entries of sparse columns are counted with unsigned numbers, as `entry_loops.py` explains.
 """
 
 from __future__ import annotations
@@ -14,41 +12,16 @@ from __future__ import annotations
 import numpy as np
 
 from anynorm.design.compiled import inner_loop, loop
+from anynorm.design.entry_loops import gathered_dot, scatter
 
 _1, _2, _3, _4 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-
-
-@inner_loop
-def _gathered_dot(indices, values, start, stop, v):
-    """The sum of values_k v_i, i being the k-th index."""
-    first = second = third = fourth = 0.0
-    k, end = np.uint64(start), np.uint64(stop)
-    while k + _3 < end:
-        first += values[k] * v[indices[k]]
-        second += values[k + _1] * v[indices[k + _1]]
-        third += values[k + _2] * v[indices[k + _2]]
-        fourth += values[k + _3] * v[indices[k + _3]]
-        k += _4
-    while k < end:
-        first += values[k] * v[indices[k]]
-        k += _1
-    return (first + second) + (third + fourth)
-
-
-@inner_loop
-def _scatter(indices, values, start, stop, step, v):
-    """Add step * values_k to v_i, i being the k-th index."""
-    k, end = np.uint64(start), np.uint64(stop)
-    while k < end:
-        v[indices[k]] += step * values[k]
-        k += _1
 
 
 @loop
 def column_dot(indices, values, start, stop, v):
     """x_j' v."""
     if indices.size > 0:
-        return _gathered_dot(indices, values, start, stop, v)
+        return gathered_dot(indices, values, start, stop, v)
     total = 0.0
     for k in range(stop - start):
         total += values[start + k] * v[k]
@@ -59,7 +32,7 @@ def column_dot(indices, values, start, stop, v):
 def add_column(indices, values, start, stop, step, v):
     """Add step * x_j to v."""
     if indices.size > 0:
-        _scatter(indices, values, start, stop, step, v)
+        scatter(indices, values, start, stop, step, v)
     else:
         for k in range(stop - start):
             v[k] += step * values[start + k]
@@ -224,5 +197,5 @@ def add_normal_product(starts, columns, entries, weights, w, first, last, out):
     for i in range(first, last):
         if weights[i] != 0.0:
             start, stop = starts[i], starts[i + 1]
-            total = weights[i] * _gathered_dot(columns, entries, start, stop, w)
-            _scatter(columns, entries, start, stop, total, out)
+            total = weights[i] * gathered_dot(columns, entries, start, stop, w)
+            scatter(columns, entries, start, stop, total, out)

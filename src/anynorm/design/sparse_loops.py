@@ -1,9 +1,8 @@
 """Compiled loops over the rows of a CSR matrix: dots, sums, and one epoch of dual descent.
 
 Every loop takes (indptr, indices, values) as `anynorm.design.sparse.loop_arrays` returns them.
-Entries are counted with unsigned numbers, as a signed one could mean a place from the end, and dots
-have four sums, which do not wait for each other: together they take half the time.  Loops that
-begin with (first, last, step) are for threads to share: part k has `step` rows from
+Entries are counted with unsigned numbers, as `entry_loops.py` explains.  Loops that begin with
+(first, last, step) are for threads to share: part k has `step` rows from
 ``k * step`` on, and sums of its own, as two threads must not add to the same number.
 """
 
@@ -12,34 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from anynorm.design.compiled import loop
+from anynorm.design.entry_loops import gathered_dot, scatter
 
-_1, _2, _3, _4 = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-
-
-@loop
-def row_dot(indices, values, start, stop, w):
-    """x_i' w."""
-    first = second = third = fourth = 0.0
-    k, end = np.uint64(start), np.uint64(stop)
-    while k + _3 < end:
-        first += values[k] * w[indices[k]]
-        second += values[k + _1] * w[indices[k + _1]]
-        third += values[k + _2] * w[indices[k + _2]]
-        fourth += values[k + _3] * w[indices[k + _3]]
-        k += _4
-    while k < end:
-        first += values[k] * w[indices[k]]
-        k += _1
-    return (first + second) + (third + fourth)
-
-
-@loop
-def add_row(indices, values, start, stop, step, w):
-    """Add step * x_i to w."""
-    k, end = np.uint64(start), np.uint64(stop)
-    while k < end:
-        w[indices[k]] += step * values[k]
-        k += _1
+_1 = np.uint64(1)
 
 
 @loop
@@ -47,7 +21,7 @@ def rows_dot(first, last, step, indptr, indices, values, rows, w, out):
     """X_J w."""
     for r in range(first * step, min(last * step, rows.size)):
         i = rows[r]
-        out[r] = row_dot(indices, values, indptr[i], indptr[i + 1], w)
+        out[r] = gathered_dot(indices, values, indptr[i], indptr[i + 1], w)
 
 
 @loop
@@ -69,7 +43,7 @@ def add_rows(first, last, step, indptr, indices, values, rows, beta, sums):
         own[:] = 0.0
         for r in range(k * step, min((k + 1) * step, rows.size)):
             i = rows[r]
-            add_row(indices, values, indptr[i], indptr[i + 1], beta[r], own)
+            scatter(indices, values, indptr[i], indptr[i + 1], beta[r], own)
 
 
 @loop
@@ -80,8 +54,8 @@ def hessian_products(first, last, step, indptr, indices, values, rows, weights, 
         own[:] = 0.0
         for r in range(k * step, min((k + 1) * step, rows.size)):
             start, stop = indptr[rows[r]], indptr[rows[r] + 1]
-            t = weights[r] * row_dot(indices, values, start, stop, w)
-            add_row(indices, values, start, stop, t, own)
+            t = weights[r] * gathered_dot(indices, values, start, stop, w)
+            scatter(indices, values, start, stop, t, own)
             total += t
         own[-1] = total
 
@@ -165,7 +139,7 @@ def descend(
         i = order[position]
         start, stop = indptr[i], indptr[i + 1]
         a = dual[i]
-        g = y[i] * (row_dot(indices, values, start, stop, w) + bias[0]) - 1.0 + shift[i] * a
+        g = y[i] * (gathered_dot(indices, values, start, stop, w) + bias[0]) - 1.0 + shift[i] * a
         found[2] += gap_share(g, a, lower[i], upper[i], shift[i])
         projected = g
         if a == lower[i]:
@@ -186,4 +160,4 @@ def descend(
             if scaled:
                 add_scaled_row(indices, values, start, stop, step, scale, w)
             else:
-                add_row(indices, values, start, stop, factor * step, w)
+                scatter(indices, values, start, stop, factor * step, w)

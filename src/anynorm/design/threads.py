@@ -99,6 +99,14 @@ def allowed() -> int:
     return max(1, getattr(_thread, "allowed", 0))
 
 
+def on_cluster(n_jobs: int | None) -> bool:
+    """Whether joblib has been told to use a Dask cluster, which is for more than one thread.
+
+    Work that is one of the cluster's tasks itself stays where it is.
+    """
+    return n_jobs != 1 and not _in_a_task_of_dask() and _joblib_uses_dask()
+
+
 def run(task: Callable[[int], Result], count: int) -> list[Result]:
     """Return ``[task(0), ..., task(count - 1)]``, computed by as many threads as are allowed.
 
@@ -394,14 +402,6 @@ def _asked_for(n_jobs: int | None, outer: int) -> int:
 
     count = int(effective_n_jobs(n_jobs))
     return count if count == 1 else min(count, _left_by_others(count))
-
-
-def on_cluster(n_jobs: int | None) -> bool:
-    """Whether joblib has been told to use a Dask cluster, which is for more than one thread.
-
-    Work that is one of the cluster's tasks itself stays where it is.
-    """
-    return n_jobs != 1 and not _in_a_task_of_dask() and _joblib_uses_dask()
 
 
 def _in_a_task_of_dask() -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numbers
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.stats import rankdata
+from sklearn.base import clone
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_consistent_length, column_or_1d
@@ -192,6 +193,11 @@ class TableSearch:
     def weights_of(self, rows: np.ndarray) -> np.ndarray | None:
         """The weights of some rows."""
         return None if self.weights is None else self.weights[rows]
+
+    def without_listeners(self) -> Self:
+        """The same for workers elsewhere: who is told of progress, and the clock, are here."""
+        quiet = clone(self.estimator).set_params(verbose=0)
+        return replace(self, estimator=quiet, report=None, on_fit=None, kept={}, end=None)
 
 
 def grid_of_C(Cs: Any, least: float, most: float) -> np.ndarray:

@@ -17,7 +17,6 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
 
 from anynorm.design.limits import MEGABYTE, ROUNDING
 from anynorm.design.threads import allowed, on_cluster, run
@@ -48,7 +47,7 @@ from anynorm.estimators._kernel_model import (
 )
 from anynorm.estimators._messages import say, warn
 from anynorm.estimators._probabilities import calibration_attributes
-from anynorm.estimators._spread import Deadline, spread
+from anynorm.estimators._spread import Moment, spread
 from anynorm.estimators.checks.devices import where_lives
 from anynorm.estimators.checks.labels import labelled
 from anynorm.kernels.gram import Gram
@@ -107,7 +106,7 @@ def choose(
 
 
 def _cells_of(
-    shared: tuple[KernelGrid, Deadline], place: int
+    shared: tuple[KernelGrid, Moment], place: int
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """The part of the table of one kernel, and its decision values fold by fold."""
     given, deadline = shared
@@ -147,12 +146,12 @@ class KernelGrid(TableSearch):
 
     def fill(self) -> None:
         """Fit every setting of every kernel in every fold, but for those that are hopeless."""
-        grounds = Ground.all_of(self.folds)
         # The model of all rows gets as much time as a fold.
         end = earlier(self.end, 1.0 / (len(self.folds.splits) + 1))
         if on_cluster(self.estimator.n_jobs):
             self._fill_apart(end)
             return
+        grounds = Ground.all_of(self.folds)
         for count, place in enumerate(self._order()):
             if count and is_over(end):
                 break
@@ -163,10 +162,8 @@ class KernelGrid(TableSearch):
 
         What is hopeless is found among the settings of a kernel alone, so that more are fitted.
         """
-        quiet = clone(self.estimator).set_params(verbose=0)
-        alone = replace(self, estimator=quiet, report=None, on_fit=None, kept={}, end=None)
         places = range(len(self.kernels))
-        found = spread(_cells_of, (alone, Deadline.of(end)), places)
+        found = spread(_cells_of, (self.without_listeners(), Moment.of(end)), places)
         for place, (tables, held_out) in zip(places, found, strict=True):
             own = self.scores, self.sizes, self.gaps, self.seconds, self.status
             for table, cells in zip(own, tables, strict=True):

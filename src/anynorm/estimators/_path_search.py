@@ -21,7 +21,7 @@ from anynorm.estimators._cross_validation import BALANCED, Folds, balanced_weigh
 from anynorm.estimators._fitting import Report, of_any, run_all
 from anynorm.estimators._messages import say
 from anynorm.estimators._searched_paths import FoldPaths, ScoredFolds, SearchedPaths
-from anynorm.estimators._spread import Deadline, spread
+from anynorm.estimators._spread import Moment, spread
 from anynorm.estimators._stopping import Stop, stop_at
 from anynorm.estimators.checks.labels import Labelled, labelled
 from anynorm.estimators.paths.solution_path import SolutionPath
@@ -423,7 +423,7 @@ class _StagesApart(_Stages):
         quiet = clone(search.estimator).set_params(verbose=0)
         alone = replace(search, estimator=quiet, tell=None, kept={})
         together = int(effective_n_jobs(search.estimator.n_jobs))
-        self.shared = _SharedSearch(alone, uuid.uuid4().hex, together, Deadline.of(search.began))
+        self.shared = _SharedSearch(alone, uuid.uuid4().hex, together, Moment.of(search.began))
         self.stops: tuple[float, ...] = ()
 
     def run(self) -> tuple[list[FoldPaths], Stop | None]:
@@ -462,7 +462,7 @@ class _SharedSearch(NamedTuple):
     search: PathSearch
     name: str
     together: int
-    began: Deadline
+    began: Moment
 
 
 class _Order(NamedTuple):

@@ -21,15 +21,15 @@ Found = TypeVar("Found")
 _LARGE = 1 << 30  # bytes: joblib keeps what is large with the workers, and sends the rest each time
 
 
-class Deadline(NamedTuple):
-    """When time is over, on a clock that machines have in common; None: never."""
+class Moment(NamedTuple):
+    """A time on a clock that machines have in common; None: never."""
 
     clock: float | None
 
     @classmethod
-    def of(cls, end: float | None) -> Deadline:
+    def of(cls, here: float | None) -> Moment:
         """From this machine's `time.monotonic`."""
-        return cls(None if end is None else time.time() + end - time.monotonic())
+        return cls(None if here is None else time.time() + here - time.monotonic())
 
     @property
     def here(self) -> float | None:

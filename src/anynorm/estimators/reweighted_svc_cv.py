@@ -6,11 +6,10 @@ import functools
 import time
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from anynorm.design import Matrix
 from anynorm.design.threads import on_cluster
@@ -41,7 +40,7 @@ from anynorm.estimators._linear_model import linear_scores
 from anynorm.estimators._messages import say
 from anynorm.estimators._ordered_labels import places_of
 from anynorm.estimators._probabilities import CalibratedClassifier, calibration_attributes
-from anynorm.estimators._spread import Deadline, spread
+from anynorm.estimators._spread import Moment, spread
 from anynorm.estimators.checks.labels import Labelled, labelled
 from anynorm.estimators.checks.parameters import seed
 from anynorm.estimators.reweighted_svc import ReweightedSVC, store_walks
@@ -267,7 +266,7 @@ class _Part(NamedTuple):
     places: np.ndarray
 
 
-def _cells_of(shared: tuple[WalkSearch, Deadline], part: _Part) -> tuple[np.ndarray, ...]:
+def _cells_of(shared: tuple[WalkSearch, Moment], part: _Part) -> tuple[np.ndarray, ...]:
     """Scores, numbers of features, gaps, seconds and decision values of a part of the table."""
     given, deadline = shared
     search = copy(given)  # that of another task has tables of its own
@@ -359,10 +358,9 @@ class WalkSearch(TableSearch):
 
     def _fill_apart(self, parts: list[_Part], end: float | None) -> None:
         """The same on the workers of a cluster, each part into a table of its own."""
-        quiet = clone(self.estimator).set_params(verbose=0)
-        alone = replace(self, estimator=quiet, report=None, on_fit=None, kept={}, end=None)
+        alone = self.without_listeners()
         alone.grid, alone.tol = self.grid, self.tol
-        found = spread(_cells_of, (alone, Deadline.of(end)), parts)
+        found = spread(_cells_of, (alone, Moment.of(end)), parts)
         for (fold, places), cells in zip(parts, found, strict=True):
             self.scores[places, :, fold], self.features[places, :, fold] = cells[:2]
             self.gaps[places, :, fold], self.seconds[places, fold] = cells[2:4]
