@@ -138,7 +138,7 @@ def timed(work: Callable[[], Any], *, repeats: int, budget: float = 20.0) -> tup
     else:
         runs, result = [], None
         while len(runs) <= repeats and sum(run.wall for run in runs) <= budget:
-            run, result = _once(work)
+            run, result = once(work)
             runs.append(run)
     warm = runs[1:] or runs
     timing = Timing(
@@ -151,21 +151,22 @@ def timed(work: Callable[[], Any], *, repeats: int, budget: float = 20.0) -> tup
     return timing, result
 
 
-class _Run(NamedTuple):
+class Run(NamedTuple):
     """One run of a piece of work."""
 
     wall: float
     cpu: float
 
 
-def _once(work: Callable[[], Any]) -> tuple[_Run, Any]:
+def once(work: Callable[[], Any]) -> tuple[Run, Any]:
+    """Run a piece of work once, with nothing to be collected from before."""
     gc.collect()
     wall, cpu = time.perf_counter(), time.process_time()
     result = work()
-    return _Run(time.perf_counter() - wall, time.process_time() - cpu), result
+    return Run(time.perf_counter() - wall, time.process_time() - cpu), result
 
 
-def _both_ways(work: Callable[[], Any], share: float) -> tuple[list[_Run], Any]:
+def _both_ways(work: Callable[[], Any], share: float) -> tuple[list[Run], Any]:
     """Run it by turns with the threads that libraries take by themselves and with one thread.
 
     All in one process: the same data at another place in memory take up to a fifth more or less.
@@ -176,15 +177,15 @@ def _both_ways(work: Callable[[], Any], share: float) -> tuple[list[_Run], Any]:
 
     result: Any = None
 
-    def run(one_thread: bool) -> _Run:
+    def run(one_thread: bool) -> Run:
         nonlocal result
         with threadpool_limits(1 if one_thread else None):
-            times, result = _once(work)
+            times, result = once(work)
         return times
 
     run(one_thread=False)
     began = time.monotonic()
-    pairs: list[tuple[_Run, _Run]] = []
+    pairs: list[tuple[Run, Run]] = []
     while not pairs or (len(pairs) < _MOST_PAIRS and time.monotonic() - began < share):
         if len(pairs) % 2:  # the first of two may find another machine than the second
             left = run(one_thread=False)
