@@ -69,15 +69,19 @@ def test_products_and_sums(even_here, shape, scaled, form, dtype, index):
             assert np.array_equal(value, same)
 
 
+@pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("form", ["csr", "csc"])
-def test_parts_copy_no_entry(even_here, form):
+def test_parts_copy_no_entry(even_here, form, transposed):
+    """SciPy copies the entries of a part whenever it makes a container of it, as in `.T`."""
     X = matrix(form, (203, 17), np.float64, np.int64)
     storage = sparse.SparseStorage(X)
-    parts = storage._parts_of(X, 4)
+    parts = storage._parts_of(X, 4, transposed)
     assert len(parts) == 4
-    for _, part in parts:
+    for place, part in parts:
         assert np.shares_memory(part.data, X.data)
         assert np.shares_memory(part.indices, X.indices)
+        own = X.toarray()[place] if form == "csr" else X.toarray()[:, place]
+        assert np.array_equal(part.toarray(), own.T if transposed else own)
 
 
 def test_a_product_that_gathers_has_the_bits_of_scipy(even_here):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import joblib
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 import scipy.linalg  # noqa: F401  whose library the fixture below is to find
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from anynorm.design.threads import Threads, allowed, entry_point, run
+from anynorm.design.threads import Threads, allowed, each, entry_point, run
 from anynorm.design.watch import look, watched
 
 
@@ -42,6 +43,26 @@ def test_results_come_in_their_order(n_jobs):
     with Threads(n_jobs):
         assert run(task, 20) == list(range(20))
         assert run(task, 0) == []
+
+
+@pytest.mark.parametrize(("n_jobs", "most"), [(None, 1), (1, 1), (3, 128)])
+def test_sums_of_long_parts_have_few_of_them_in_memory(n_jobs, most):
+    """One for one thread; for several two lots, as a helper may still hold the last one."""
+    made, seen = [], []
+
+    def task(k):
+        part = np.full(3, float(k))
+        made.append(weakref.ref(part))
+        return part
+
+    total = np.zeros(3)
+    with Threads(n_jobs):
+        for part in each(task, 200):
+            total += part
+            seen.append(sum(one() is not None for one in made))
+            del part
+    assert np.array_equal(total, np.full(3, 199 * 100.0))
+    assert max(seen) <= most
 
 
 @pytest.mark.parametrize(("n_jobs", "counts"), [(2, (2, 3)), (4, (2, 3)), (5, (3, 4)), (3, (1, 9))])

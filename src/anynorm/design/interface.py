@@ -12,7 +12,7 @@ import numpy as np
 from anynorm.design.blocks import ranges
 from anynorm.design.limits import BLOCK_ENTRIES, PRODUCTS_PER_CALL, PRODUCTS_PER_TASK
 from anynorm.design.scatter import Scatter
-from anynorm.design.threads import run
+from anynorm.design.threads import each
 from anynorm.design.unlocked import add_square
 from anynorm.design.watch import look
 
@@ -265,7 +265,10 @@ class Design(ABC):
                 look()
             return out
 
-        return sum(run(gram_of, len(parts)), start=np.zeros((self.p, self.p)))
+        gram = np.zeros((self.p, self.p))
+        for part in each(gram_of, len(parts)):
+            gram += part
+        return gram
 
     def _gram_in_place(self, rows: Places, root: Array, center: Array | None) -> Array:
         """The same by one thread, with no second matrix of its size."""

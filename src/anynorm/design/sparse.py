@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from anynorm.design.blocks import ranges
 from anynorm.design.interface import Array, Design, Matrix, Places, Tile
 from anynorm.design.limits import BLOCK_ENTRIES, ENTRIES_PER_TASK, PAIRS_PER_CALL
-from anynorm.design.threads import allowed, run, share
+from anynorm.design.threads import allowed, each, run, share
 from anynorm.design.watch import look
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class SparseStorage:
     def __init__(self, given: Matrix) -> None:
         self.given = given
         self._turned: tuple[Matrix, Matrix] | None = None
-        self._parts: dict[tuple[str, int], list[tuple[slice, Matrix]]] = {}
+        self._parts: dict[tuple[str, int, bool], list[tuple[slice, Matrix]]] = {}
 
     @cached_property
     def by_rows(self) -> Matrix:
@@ -89,32 +89,23 @@ class SparseStorage:
         count = _gathered_parts(stored) if gathers else _scattered_parts(stored.nnz, width)
         if count == 1 or (gathers and allowed() == 1):
             return np.asarray((self.transposed() if transposed else stored) @ v)
-        parts = self._parts_of(stored, count)
+        parts = self._parts_of(stored, count, transposed)
         if gathers:
-            return np.concatenate(run(lambda k: _turned(parts[k][1], transposed) @ v, len(parts)))
-
-        def sums(k: int) -> Array:
-            return np.asarray(_turned(parts[k][1], transposed) @ v[parts[k][0]])
-
-        alone = allowed() == 1  # and needs memory for one part at a time
-        found = map(sums, range(len(parts))) if alone else iter(run(sums, len(parts)))
+            return np.concatenate(run(lambda k: parts[k][1] @ v, len(parts)))
+        found = each(lambda k: np.asarray(parts[k][1] @ v[parts[k][0]]), len(parts))
         out: Array = next(found)
         for more in found:
             out += more
         return out
 
-    def _parts_of(self, stored: Matrix, count: int) -> list[tuple[slice, Matrix]]:
+    def _parts_of(self, stored: Matrix, count: int, transposed: bool) -> list[tuple[slice, Matrix]]:
         """Views of as many rows or columns each, kept: they take as long to make as to use."""
-        key = stored.format, count
+        key = stored.format, count, transposed
         if key not in self._parts:
             length = len(stored.indptr) - 1
             places = ranges(length, -(-length // count))
-            self._parts[key] = [(place, _view(stored, place)) for place in places]
+            self._parts[key] = [(place, _view(stored, place, transposed)) for place in places]
         return self._parts[key]
-
-
-def _turned(X: Matrix, transposed: bool) -> Matrix:
-    return X.T if transposed else X
 
 
 def _gathered_parts(stored: Matrix) -> int:
@@ -127,12 +118,14 @@ def _scattered_parts(entries: float, width: int) -> int:
     return max(1, min(_MOST_PARTS, int(entries // max(ENTRIES_PER_TASK, _PER_SUM * width))))
 
 
-def _view(stored: Matrix, places: slice) -> Matrix:
+def _view(stored: Matrix, places: slice, transposed: bool) -> Matrix:
     """Some rows of a matrix in CSR, or columns of one in CSC, without a copy of their entries."""
     first, last = stored.indptr[places.start], stored.indptr[places.stop]
-    count, (n, p) = places.stop - places.start, stored.shape
-    part = type(stored)((count, p) if stored.format == "csr" else (n, count), dtype=stored.dtype)
-    # Set one by one: the constructor would look through the indices, and copy those of 64 bits.
+    count, (n, p), by_rows = places.stop - places.start, stored.shape, stored.format == "csr"
+    shape = (count, p) if by_rows else (n, count)
+    container = sp.csc_array if by_rows == transposed else sp.csr_array
+    part = container(shape[::-1] if transposed else shape, dtype=stored.dtype)
+    # Set one by one: the constructor, and with it `.T`, would copy the entries of a part.
     part.indptr = stored.indptr[places.start : places.stop + 1] - first
     part.indices, part.data = stored.indices[first:last], stored.data[first:last]
     return part

@@ -142,7 +142,13 @@ def one_by_one(task: Callable[[int], Result], count: int) -> list[Result]:
 
 
 def each(task: Callable[[int], Result], count: int) -> Iterator[Result]:
-    """Yield what `run` returns, with few results in memory: for sums of long parts."""
+    """Yield what `run` returns, with few results in memory: for sums of long parts.
+
+    One thread has one of them at a time.
+    """
+    if allowed() == 1:
+        yield from map(task, range(count))
+        return
     for start in range(0, count, _AT_A_TIME):
         yield from run(partial(_shifted, task, start), min(_AT_A_TIME, count - start))
 
