@@ -12,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from anynorm import SVCCV, LinearSVC, ReweightedSVCCV, SparseSVCCV
 from anynorm.design.threads import allowed, entry_point
-from anynorm.estimators import _path_search
+from anynorm.estimators import _stages_apart
 from anynorm.estimators._spread import spread
 from tests.dask.data import rows
 
@@ -118,7 +118,7 @@ def test_folds_on_the_cluster_give_what_they_give_here(client, request, model, c
     with joblib.parallel_config(backend="dask"):
         there = fitted(model.fit(X, y, sample_weight=weights))
     assert_same(here, there)
-    assert not any(client.run(lambda: dict(_path_search._kept)).values())
+    assert not any(client.run(lambda: dict(_stages_apart._kept)).values())
 
 
 def test_hopeless_settings_do_not_change_the_choice(client, few):
@@ -154,10 +154,10 @@ def test_a_fold_that_comes_to_another_worker_is_followed_anew(client, few, monke
 
     def forgetful(function, shared, given):
         found = [function(shared, each) for each in given]
-        _path_search._forget(shared.name)
+        _stages_apart._forget(shared.name)
         return found
 
-    monkeypatch.setattr(_path_search, "spread", forgetful)
+    monkeypatch.setattr(_stages_apart, "spread", forgetful)
     with joblib.parallel_config(backend="dask"):
         assert_same(here, fitted(model.fit(*few)))
 

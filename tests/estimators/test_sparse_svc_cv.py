@@ -30,7 +30,7 @@ from sklearn.pipeline import make_pipeline
 from anynorm import LinearSVC, SparseSVCCV, sparse_svm_path
 from anynorm.datasets import make_relevant
 from anynorm.estimators._cross_validation import splits_of
-from anynorm.estimators._path_search import _Stages
+from anynorm.estimators._path_stages import Stages
 from anynorm.estimators._score_curve import ScoreCurve
 from tests.estimators.plain import noisy_classes
 
@@ -397,13 +397,13 @@ def test_the_path_of_all_rows_begins_beside_the_folds_and_is_the_same(monkeypatc
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 40))
     y = np.where(X[:, :3].sum(axis=1) + 0.5 * rng.normal(size=150) > 0, 1, -1)
-    follow, stages = _Stages._follow, []
+    follow, stages = Stages._follow, []
 
     def noted(self, folds, price, sure):
         stages.append(sure / price)
         follow(self, folds, price, 64 * sure if too_far else sure)
 
-    monkeypatch.setattr(_Stages, "_follow", noted)
+    monkeypatch.setattr(Stages, "_follow", noted)
     model = SparseSVCCV(n_jobs=n_jobs).fit(X, y)
     assert model.path_.stopped == "s_max"  # the folds have stopped it
     assert set(stages) == {0.5}

@@ -16,7 +16,7 @@ from anynorm.app.job.learning import Task
 from anynorm.app.job.options import OptionError
 from anynorm.app.tables import SparseFrame
 from anynorm.design.threads import allowed
-from anynorm.estimators._path_search import JOINTS_PER_ROW, MOST_TOGETHER
+from anynorm.estimators._path_stages import JOINTS_PER_ROW, MOST_TOGETHER
 
 PER_SECOND = 1e9  # such operations on one core
 MOST_FOR_PATHS = 5e9  # operations: some seconds of one core, beyond which "auto" has the other
