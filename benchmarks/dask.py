@@ -12,7 +12,8 @@
   (`--only "16 workers"`, `--scaling-rows 8000000` for more rows), which needs as many cores.
 
 Wall times need a machine whose cores nobody else uses; processor times are those of driver and
-workers together.  Every number is from one run, after a smaller fit by which all is compiled.
+workers together.  Those of the hinge are medians of up to five fits, all others from one, after a
+smaller fit by which all is compiled.
 """
 
 import argparse
@@ -278,7 +279,7 @@ def main(arguments: list[str] | None = None) -> list[Row]:
     """Run the rows asked for."""
     packages = ["numpy", "scipy", "scikit-learn", "numba", "dask", "distributed"]
     packages += ["dask-ml"] if importlib.util.find_spec("dask_ml") else []
-    clock = "wall and CPU seconds of one run each, one thread in each process"
+    clock = "wall and CPU seconds, one thread in each process"
     return harness.command(
         "dask", __doc__, prepare, packages, arguments, clock=clock, add_options=add_options
     )
