@@ -45,9 +45,8 @@ def test_results_come_in_their_order(n_jobs):
         assert run(task, 0) == []
 
 
-@pytest.mark.parametrize(("n_jobs", "most"), [(None, 1), (1, 1), (3, 128)])
+@pytest.mark.parametrize(("n_jobs", "most"), [(None, 1), (1, 1), (3, 64)])
 def test_sums_of_long_parts_have_few_of_them_in_memory(n_jobs, most):
-    """One for one thread; for several two lots, as a helper may still hold the last one."""
     made, seen = [], []
 
     def task(k):

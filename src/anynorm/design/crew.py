@@ -116,9 +116,9 @@ class Block:
     def design(self) -> Design:
         """The rows as a design: the same one each time where they are held."""
         if not self.held:
-            return design_of(self._X())
+            return design_of(self._X()).as_block()
         if self._design is None:
-            self._design = design_of(self._X)
+            self._design = design_of(self._X).as_block()
         return self._design
 
     def __getstate__(self) -> dict[str, Any]:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 # Copying one of so many rows, or columns, is faster than a product with all of them.
 _FEW_ROWS = 16
 _FEW_VECTORS = 4  # that a compiled loop is called for one after the other
+_WORTH_CHOOSING = 0.8  # of the rows: where fewer have a factor, as of duals, others are not read
 _WORTH_COMPILED = 1 << 26  # entries of X, half a gigabyte, for which Numba's start is paid back
+_WORTH_IN_BLOCKS = 1 << 22  # entries of one of many blocks
 _THIN = 0.2  # of the entries: sparse products of rows take as long as BLAS's with all of them
 _ROWS_TO_TURN = 256  # at a time into columns, from the cache
 _FEW_COLUMNS = {True: 4, False: 12}  # by whether the columns are contiguous
@@ -44,6 +46,10 @@ class DenseDesign(Design):
 
     def scaled(self, scale: Array | None) -> DenseDesign:
         return DenseDesign(self.stored, scale, self)
+
+    def as_block(self) -> DenseDesign:
+        self.compiled = self.compiled or self.stored.size >= _WORTH_IN_BLOCKS
+        return self
 
     def tiles(self, *, small: bool = True) -> Iterator[Tile]:
         X, every = self.stored, slice(None)
@@ -76,11 +82,7 @@ class DenseDesign(Design):
         self, a: Array, *, rows: Places | None = None, columns: Places | None = None
     ) -> Array:
         if rows is not None and self._share_of(rows) and a.ndim == 1 and columns is None:
-            from anynorm.design.dense_loops import transposed_times_of
-
-            sums = self._sums(rows.size, self.p)
-            self._share(transposed_times_of, rows.size, rows, a, sums)
-            return self.to_coef(sums.sum(axis=0))
+            return self.to_coef(self._sum_of(rows, a))
         if rows is not None and _FEW_ROWS * rows.size <= self.n:
             return self.to_coef(_wide(self.stored[rows]).T @ a)
         if columns is not None and self._few(columns):
@@ -134,6 +136,9 @@ class DenseDesign(Design):
         if self._many_rows and a.ndim == 1:
             from anynorm.design.dense_loops import transposed_times
 
+            used = np.flatnonzero(a)
+            if used.size <= _WORTH_CHOOSING * self.n:
+                return self._sum_of(used, a[used])
             sums = self._sums(self.n, self.p)
             self._share(transposed_times, self.n, a, sums)
             return sums.sum(axis=0)
@@ -142,6 +147,14 @@ class DenseDesign(Design):
             return super()._transposed_times(a)
         tiles = each(lambda k: self._part(parts[k])._transposed_times(a[parts[k][0]]), len(parts))
         return sum(tiles, start=next(tiles)) if self.n >= self.p else np.concatenate(list(tiles))
+
+    def _sum_of(self, rows: Places, a: Array) -> Array:
+        """X_J'a before scaling."""
+        from anynorm.design.dense_loops import transposed_times_of
+
+        sums = self._sums(rows.size, self.p)
+        self._share(transposed_times_of, rows.size, rows, a, sums)
+        return np.asarray(sums.sum(axis=0))
 
     @property
     def _many_rows(self) -> bool:

@@ -130,6 +130,10 @@ class Design(ABC):
             return coef
         return np.divide(coef, self.scale, out=np.zeros_like(coef), where=self.scale > 0)
 
+    def as_block(self) -> Design:
+        """The same, one of many that are asked again and again: loops are sooner compiled."""
+        return self
+
     def matvec(
         self, w: Array, *, rows: Places | None = None, columns: Places | None = None
     ) -> Array:

@@ -150,7 +150,10 @@ def each(task: Callable[[int], Result], count: int) -> Iterator[Result]:
         yield from map(task, range(count))
         return
     for start in range(0, count, _AT_A_TIME):
-        yield from run(partial(_shifted, task, start), min(_AT_A_TIME, count - start))
+        results = run(partial(_shifted, task, start), min(_AT_A_TIME, count - start))
+        results.reverse()
+        while results:  # let go of one by one, as helpers may hold the list
+            yield results.pop()
 
 
 def by_rows(task: Callable[[slice], Result], n: int) -> list[Result]:
