@@ -440,10 +440,7 @@ def command(
     clock = clock if isinstance(clock, str) else clock(options)
     recorded = RESULTS / f"{name if record_as is None else record_as(options)}.json"
     if options.record:
-        if options.quick or options.output or not recorded.exists():
-            parser.error("--record needs recorded rows of the full size, and no other file")
-        if json.loads(recorded.read_text())["machine"] != machine(packages, clock):
-            parser.error(f"{recorded} is of another machine or other packages: run all rows")
+        check_record(parser, options, recorded, machine(packages, clock))
     output = options.output
     if output is None and not options.quick and not options.only:
         output = recorded
@@ -465,6 +462,19 @@ def command(
         save(rows, output, machine(packages, clock))
         print(f"\nwritten to {output}")
     return list(rows.values())
+
+
+def check_record(
+    parser: argparse.ArgumentParser,
+    options: argparse.Namespace,
+    recorded: pathlib.Path,
+    measured_with: dict[str, Any],
+) -> None:
+    """End with an error unless rows of this run may stand among the recorded ones."""
+    if options.quick or options.output or not recorded.exists():
+        parser.error("--record needs recorded rows of the full size, and no other file")
+    if json.loads(recorded.read_text())["machine"] != measured_with:
+        parser.error(f"{recorded} is of another machine or other packages: run all rows")
 
 
 def in_time(

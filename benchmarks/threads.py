@@ -1,6 +1,6 @@
 """No row of any benchmark is slower with the number of threads that a user has who sets nothing.
 
-    python -m benchmarks.threads [BENCHMARK ...] [--only TEXT] [--seconds 15] [--output FILE]
+    python -m benchmarks.threads [BENCHMARK ...] [--only TEXT] [--seconds 15] [--record]
 
 Whatever a row times of ours runs by turns with the threads that BLAS and others take by themselves
 and with one thread, in one process that has nothing about threads in its environment; the ratio is
@@ -116,12 +116,19 @@ def main(arguments: list[str] | None = None) -> list[Row]:
     parser.add_argument("benchmarks", nargs="*", metavar="BENCHMARK", help=", ".join(BENCHMARKS))
     parser.add_argument("--quick", action="store_true", help="small data: does it run at all?")
     parser.add_argument("--only", default="", help="the rows whose name contains this text")
+    parser.add_argument(
+        "--record", action="store_true", help="put the rows asked for among the recorded ones"
+    )
     parser.add_argument("--seconds", type=float, default=15.0, help="for a row (default 15)")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for one process")
     parser.add_argument("--output", type=pathlib.Path, help="JSON file for the results")
     options = parser.parse_args(arguments, argparse.Namespace(repeats=0))
     if unknown := set(options.benchmarks) - set(BENCHMARKS):
         parser.error(f"no such benchmark: {', '.join(sorted(unknown))}")
+    packages = ["numpy", "scipy", "scikit-learn", "numba", "threadpoolctl"]
+    measured_with = harness.machine(packages, f"Wall seconds, {CORES} cores")
+    if options.record:
+        harness.check_record(parser, options, RECORDED, measured_with)
     if not options.quick:
         harness.call("benchmarks.threads:compile_all", {})
     rows = []
@@ -133,9 +140,9 @@ def main(arguments: list[str] | None = None) -> list[Row]:
     print(f"\n{harness.table(rows)}")
     whole = not (options.benchmarks or options.only or options.quick)
     output = options.output or (RECORDED if whole else None)
-    if output is not None:
-        packages = ["numpy", "scipy", "scikit-learn", "numba", "threadpoolctl"]
-        measured_with = harness.machine(packages, f"Wall seconds, {CORES} cores")
+    if options.record:
+        harness.add({row.work: row for row in rows}, RECORDED)
+    elif output is not None:
         harness.save({row.work: row for row in rows}, output, measured_with)
     return rows
 
