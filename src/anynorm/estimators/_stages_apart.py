@@ -1,4 +1,4 @@
-"""The same stages with the folds on the workers of a Dask cluster."""
+"""The stages of a search along exact paths, the folds on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class StagesApart(Stages):
-    """The same with the folds on the workers of a cluster, and the paths of all rows afterwards.
+    """Stages whose folds are on the workers of a cluster, and the paths of all rows afterwards.
 
     A worker keeps the folds that it has followed, and goes on from there; where a fold comes to
     another one, that follows it anew, stage by stage: with the same result.
